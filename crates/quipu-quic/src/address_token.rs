@@ -8,7 +8,7 @@ use quipu_base::{Duration, Instant};
 
 use crate::random::{NoRandomness, Randomness};
 use crate::tls::{TOKEN_NONCE_LENGTH, TokenKey};
-use crate::wire::{ConnectionId, EndedEarly, Reader};
+use crate::wire::{ConnectionId, EndedEarly, Reader, Version};
 
 /// Seals tokens for later connections: what a connection needs of its server.
 pub(crate) struct TokenIssuer {
@@ -20,15 +20,16 @@ pub(crate) struct TokenIssuer {
 }
 
 impl TokenIssuer {
-    /// A token for a later connection of the client at that address.
+    /// A token for a later connection of the client at that address, in that version.
     pub(crate) fn issue(
         &self,
         now: Instant,
+        version: Version,
         address: IpAddr,
         random: &mut dyn Randomness,
     ) -> Result<Vec<u8>, NoRandomness> {
         let made_at = self.unix_time + (now - Instant::ZERO);
-        seal(&*self.key, &Claim::Connection { made_at, address }, random)
+        seal(&*self.key, &Claim::Connection { made_at, version, address }, random)
     }
 }
 
@@ -39,13 +40,14 @@ pub(crate) enum Claim {
     // https://www.rfc-editor.org/rfc/rfc9000#section-8.1.4
     //# Tokens sent in NEW_TOKEN frames MUST include information that allows the server to verify
     //# that the client IP address has not changed from when the token was issued.
-    Connection { made_at: Duration, address: IpAddr },
+    Connection { made_at: Duration, version: Version, address: IpAddr },
     /// The client was at this address and got the token with a Retry packet.
     // https://www.rfc-editor.org/rfc/rfc9000#section-8.1.4
     //# Tokens sent in Retry packets SHOULD include information that allows the server to verify
     //# that the source IP address and port in client packets remain constant.
     Retry {
         made_at: Duration,
+        version: Version,
         address: SocketAddr,
         /// Destination of its first packet.
         original_dcid: ConnectionId,
@@ -59,13 +61,14 @@ impl Claim {
         // https://www.rfc-editor.org/rfc/rfc9000#section-8.1.1
         //# A token sent in a NEW_TOKEN frame or a Retry packet MUST be constructed in a way that
         //# allows the server to identify how it was provided to a client.
-        let mut token = Vec::with_capacity(1 + 8 + 17 + 2 + 2 * 21 + TOKEN_NONCE_LENGTH + 16);
-        let (kind, made_at, ip) = match self {
-            Claim::Connection { made_at, address } => (0, made_at, *address),
-            Claim::Retry { made_at, address, .. } => (1, made_at, address.ip()),
+        let mut token = Vec::with_capacity(1 + 8 + 4 + 17 + 2 + 2 * 21 + TOKEN_NONCE_LENGTH + 16);
+        let (kind, made_at, version, ip) = match self {
+            Claim::Connection { made_at, version, address } => (0, made_at, version, *address),
+            Claim::Retry { made_at, version, address, .. } => (1, made_at, version, address.ip()),
         };
         token.push(kind);
         token.extend_from_slice(&made_at.as_nanos().to_be_bytes());
+        token.extend_from_slice(&version.0.to_be_bytes());
         match ip {
             IpAddr::V4(ip) => {
                 token.push(4);
@@ -92,12 +95,13 @@ impl Claim {
         let mut reader = Reader::new(token);
         let kind = reader.u8()?;
         let made_at = Duration::from_nanos(u64::from_be_bytes(reader.array()?));
+        let version = Version(reader.u32()?);
         let ip: IpAddr = match reader.u8()? {
             4 => Ipv4Addr::from(reader.array::<4>()?).into(),
             _ => Ipv6Addr::from(reader.array::<16>()?).into(),
         };
         if kind == 0 {
-            return Ok(Claim::Connection { made_at, address: ip });
+            return Ok(Claim::Connection { made_at, version, address: ip });
         }
         let port = u16::from_be_bytes(reader.array()?);
         let mut cid = || {
@@ -106,7 +110,7 @@ impl Claim {
         };
         let (original_dcid, retry_source) = (cid()?, cid()?);
         let address = SocketAddr::new(ip, port);
-        Ok(Claim::Retry { made_at, address, original_dcid, retry_source })
+        Ok(Claim::Retry { made_at, version, address, original_dcid, retry_source })
     }
 }
 
@@ -154,9 +158,10 @@ mod tests {
             let ip: IpAddr = ip.parse().unwrap();
             let cid = |bytes: &[u8]| ConnectionId::new(bytes).unwrap();
             for claim in [
-                Claim::Connection { made_at, address: ip },
+                Claim::Connection { made_at, version: Version::V2, address: ip },
                 Claim::Retry {
                     made_at,
+                    version: Version::V1,
                     address: SocketAddr::new(ip, 65_535),
                     original_dcid: cid(&[3; 20]),
                     retry_source: cid(&[4; 8]),

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
+use crate::wire::Version;
+
 /// Where a client keeps the tokens that servers gave it with NEW_TOKEN frames. A token proves the
 /// client's address to the server, and saves a round trip where the server asks for one.
 ///
@@ -10,13 +12,14 @@ use std::sync::{Mutex, PoisonError};
 /// network and does not want to be recognised there uses another store.
 /// <https://www.rfc-editor.org/rfc/rfc9000#section-8.1.3>
 pub trait TokenStore: Send + Sync {
-    /// The server of that name gave a token.
-    fn store(&self, server_name: &str, token: &[u8]);
+    /// The server of that name gave a token with a connection of that version.
+    fn store(&self, server_name: &str, version: Version, token: &[u8]);
 
-    /// Takes out a token for the server of that name.
+    /// Takes out a token for a connection of that version to the server of that name: one of another
+    /// version proves nothing. <https://www.rfc-editor.org/rfc/rfc9369#section-5>
     // https://www.rfc-editor.org/rfc/rfc9000#section-8.1.3
     //# A client SHOULD NOT reuse a token from a NEW_TOKEN frame for different connection attempts.
-    fn take(&self, server_name: &str) -> Option<Vec<u8>>;
+    fn take(&self, server_name: &str, version: Version) -> Option<Vec<u8>>;
 }
 
 /// Servers of which tokens are kept, at most; our choice.
@@ -33,10 +36,13 @@ pub struct TokenCache {
     servers: Mutex<Servers>,
 }
 
+/// Tokens with their versions, the newest last.
+type Tokens = VecDeque<(Version, Vec<u8>)>;
+
 #[derive(Debug, Default)]
 struct Servers {
-    /// The tokens of each, the newest last, and when it became known.
-    tokens: BTreeMap<String, (u64, VecDeque<Vec<u8>>)>,
+    /// The tokens of each, and when it became known.
+    tokens: BTreeMap<String, (u64, Tokens)>,
     by_age: BTreeMap<u64, String>,
     next: u64,
 }
@@ -50,7 +56,7 @@ impl Servers {
 }
 
 impl TokenStore for TokenCache {
-    fn store(&self, server_name: &str, token: &[u8]) {
+    fn store(&self, server_name: &str, version: Version, token: &[u8]) {
         if token.is_empty() || token.len() > MAX_LENGTH {
             return;
         }
@@ -72,14 +78,15 @@ impl TokenStore for TokenCache {
             if tokens.len() >= MAX_TOKENS {
                 tokens.pop_front();
             }
-            tokens.push_back(token.to_vec());
+            tokens.push_back((version, token.to_vec()));
         }
     }
 
-    fn take(&self, server_name: &str) -> Option<Vec<u8>> {
+    fn take(&self, server_name: &str, version: Version) -> Option<Vec<u8>> {
         let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
         let (_, tokens) = servers.tokens.get_mut(server_name)?;
-        let token = tokens.pop_back();
+        let newest = tokens.iter().rposition(|(of, _)| *of == version)?;
+        let token = tokens.remove(newest).map(|(_, token)| token);
         if tokens.is_empty() {
             servers.forget(server_name);
         }
@@ -91,19 +98,31 @@ impl TokenStore for TokenCache {
 mod tests {
     use super::*;
 
+    const V1: Version = Version::V1;
+
+    #[test]
+    fn a_token_is_of_one_version() {
+        let cache = TokenCache::default();
+        cache.store("a.test", V1, b"one");
+        cache.store("a.test", Version::V2, b"two");
+        assert_eq!(cache.take("a.test", V1).as_deref(), Some(b"one".as_slice()));
+        assert_eq!(cache.take("a.test", V1), None);
+        assert_eq!(cache.take("a.test", Version::V2).as_deref(), Some(b"two".as_slice()));
+    }
+
     #[test]
     fn the_newest_token_is_taken_first_and_once() {
         let cache = TokenCache::default();
         for byte in 0..6 {
-            cache.store("a.test", &[byte; 3]);
+            cache.store("a.test", V1, &[byte; 3]);
         }
-        cache.store("b.test", b"other");
+        cache.store("b.test", V1, b"other");
         for byte in (2..6).rev() {
-            assert_eq!(cache.take("a.test"), Some(vec![byte; 3]));
+            assert_eq!(cache.take("a.test", V1), Some(vec![byte; 3]));
         }
-        assert_eq!(cache.take("a.test"), None);
-        assert_eq!(cache.take("b.test").as_deref(), Some(b"other".as_slice()));
-        assert_eq!(cache.take("c.test"), None);
+        assert_eq!(cache.take("a.test", V1), None);
+        assert_eq!(cache.take("b.test", V1).as_deref(), Some(b"other".as_slice()));
+        assert_eq!(cache.take("c.test", V1), None);
     }
 
     #[test]
@@ -111,8 +130,8 @@ mod tests {
         let cache = TokenCache::default();
         for server in 0..1_000 {
             for _ in 0..10 {
-                cache.store(&server.to_string(), &[7; MAX_LENGTH]);
-                cache.store(&server.to_string(), &[7; MAX_LENGTH + 1]);
+                cache.store(&server.to_string(), V1, &[7; MAX_LENGTH]);
+                cache.store(&server.to_string(), V1, &[7; MAX_LENGTH + 1]);
             }
         }
         let servers = cache.servers.lock().unwrap();

@@ -29,7 +29,8 @@ impl Connection {
             // https://www.rfc-editor.org/rfc/rfc9000#section-19.7
             //# The token MUST NOT be empty.
             // It has a nonce and a tag at least.
-            let Ok(token) = issuer.issue(now, address, &mut *self.random) else { return };
+            let version = self.version();
+            let Ok(token) = issuer.issue(now, version, address, &mut *self.random) else { return };
             self.control.tell_token(token.into());
         }
     }
@@ -37,7 +38,7 @@ impl Connection {
     /// The server gave a token.
     pub(super) fn on_new_token(&mut self, token: &[u8]) {
         if let Some((store, server_name)) = &self.tokens.store {
-            store.store(server_name, token);
+            store.store(server_name, self.handshake.version().present(), token);
         }
     }
 }

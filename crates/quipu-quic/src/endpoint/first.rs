@@ -208,7 +208,7 @@ impl Endpoint {
             return None;
         }
         let token = datagram.get(header.token.clone()).unwrap_or_default();
-        let token = server.tokens.check(now, route.remote, &dcid, token);
+        let token = server.tokens.check(now, version, route.remote, &dcid, token);
         // Of a connection ID that we chose for a Retry packet, we know the length.
         // https://www.rfc-editor.org/rfc/rfc9000#section-7.2
         //# This Destination Connection ID MUST be at least 8 bytes in length.
@@ -276,7 +276,7 @@ impl Endpoint {
         let Ok(source) = self.unused_cid() else { return };
         let Some(server) = &self.server else { return };
         let random = &mut *self.random;
-        let token = server.tokens.for_retry(now, route.remote, dcid, source, random);
+        let token = server.tokens.for_retry(now, version, route.remote, dcid, source, random);
         // https://www.rfc-editor.org/rfc/rfc9369#section-4.1
         //# If the server sends a Retry packet, it MUST use the original version.
         if let Some(token) = token

@@ -66,6 +66,7 @@ impl Endpoint {
         let from = ClientOrigin::new(tls, server_name, transport, own);
         let version = config.transport.first_version();
         let session = from.start(version)?;
+        let token = config.tokens.as_ref().and_then(|store| store.take(server_name, version));
         let started =
             Started { role: Role::Client, route, local_cid, remote_cid, original_dcid: remote_cid };
         let setup = Setup {
@@ -93,7 +94,10 @@ impl Endpoint {
             //# A client MUST NOT include a token that is not applicable to the server that it is
             //# connecting to, unless the client has the knowledge that the server that issued the
             //# token and the server the client is connecting to are jointly managing the tokens.
-            token: config.tokens.as_ref().and_then(|s| s.take(server_name)).unwrap_or_default(),
+            // https://www.rfc-editor.org/rfc/rfc9369#section-5
+            //# Clients MUST NOT use a session ticket or token from a QUIC version 1 connection to
+            //# initiate a QUIC version 2 connection, and vice versa.
+            token: token.unwrap_or_default(),
             handshake_until: deadline(now, config.handshake_timeout),
         };
         let connection = Connection::new(now, setup);

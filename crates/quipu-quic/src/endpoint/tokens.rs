@@ -11,7 +11,7 @@ use crate::address_token::{self, Claim, TokenIssuer};
 use crate::config::ConfigError;
 use crate::random::Randomness;
 use crate::tls::{TOKEN_NONCE_LENGTH, TokenKey};
-use crate::wire::ConnectionId;
+use crate::wire::{ConnectionId, Version};
 
 /// The tokens of a server. Without a key it has none: clients above
 /// [`Admission::max_unvalidated`](super::Admission::max_unvalidated) are refused instead of being asked
@@ -148,24 +148,26 @@ impl Tokens {
         Some(Arc::new(TokenIssuer { key, unix_time, per_connection }))
     }
 
-    /// A token for a Retry packet from `retry_source`.
+    /// A token for a Retry packet of `version` from `retry_source`.
     pub(super) fn for_retry(
         &self,
         now: Instant,
+        version: Version,
         address: SocketAddr,
         original_dcid: ConnectionId,
         retry_source: ConnectionId,
         random: &mut dyn Randomness,
     ) -> Option<Vec<u8>> {
         let made_at = self.unix_time(now);
-        let claim = Claim::Retry { made_at, address, original_dcid, retry_source };
+        let claim = Claim::Retry { made_at, version, address, original_dcid, retry_source };
         address_token::seal(&**self.config.key.as_ref()?, &claim, random).ok()
     }
 
-    /// Looks at the token of a client's packet to `dcid`.
+    /// Looks at the token of a client's packet of `version` to `dcid`.
     pub(super) fn check(
         &mut self,
         now: Instant,
+        version: Version,
         address: SocketAddr,
         dcid: &ConnectionId,
         token: &[u8],
@@ -188,12 +190,17 @@ impl Tokens {
             let latest = unix_time + self.config.retry_lifetime;
             made_at <= latest && unix_time.saturating_sub(made_at) <= lifetime
         };
+        // https://www.rfc-editor.org/rfc/rfc9369#section-5
+        //# Servers MUST validate the originating version of any session ticket or token and not
+        //# accept one issued from a different version.
+        let is_of = |issued: Version| issued == version;
         match claim {
             // https://www.rfc-editor.org/rfc/rfc9000#section-8.1.4
             //# Servers SHOULD ensure that tokens sent in Retry packets are only accepted for a
             //# short time, as they are returned immediately by clients.
-            Claim::Retry { made_at, address: claimed, original_dcid, retry_source } => {
+            Claim::Retry { made_at, version, address: claimed, original_dcid, retry_source } => {
                 let valid = claimed == address
+                    && is_of(version)
                     && retry_source == *dcid
                     && is_fresh(made_at, self.config.retry_lifetime)
                     && !self.used.contains(unix_time, &nonce);
@@ -209,8 +216,9 @@ impl Tokens {
             // https://www.rfc-editor.org/rfc/rfc9000#section-8.1.4
             //# Tokens that are provided in NEW_TOKEN frames (Section 19.7) need to be valid for
             //# longer but SHOULD NOT be accepted multiple times.
-            Claim::Connection { made_at, address: claimed } => {
+            Claim::Connection { made_at, version, address: claimed } => {
                 let valid = claimed == address.ip()
+                    && is_of(version)
                     && is_fresh(made_at, self.config.lifetime)
                     && !self.used.contains(unix_time, &nonce);
                 if valid {

@@ -8,6 +8,7 @@ use quipu_quic::connection::CloseReason;
 use quipu_quic::endpoint::{Admission, ServerConfig, TokenConfig, TokenState};
 use quipu_quic::error::ErrorCode;
 use quipu_quic::token_store::{TokenCache, TokenStore};
+use quipu_quic::wire::Version;
 use quipu_quic::wire::header::Packet;
 use quipu_quic::{ConnectionEvent, Endpoint};
 use quipu_testkit::{ALPN, SERVER_NAME};
@@ -173,7 +174,7 @@ fn a_token_of_a_connection_saves_the_next_one_a_round_trip() {
         assert!(is_connected(&events(&mut two.client, near)));
     }
     // Each connection brings two and takes one.
-    let left = std::iter::from_fn(|| store.take(SERVER_NAME)).count();
+    let left = std::iter::from_fn(|| store.take(SERVER_NAME, Version::V1)).count();
     assert_eq!(left, 4);
 }
 
@@ -184,10 +185,10 @@ fn a_token_is_taken_once_and_only_from_its_address() {
     two.config = two.config.clone().with_tokens(store.clone());
     two.connect(1000);
     two.settle();
-    let token = store.take(SERVER_NAME).unwrap();
-    while store.take(SERVER_NAME).is_some() {}
+    let token = store.take(SERVER_NAME, Version::V1).unwrap();
+    while store.take(SERVER_NAME, Version::V1).is_some() {}
     let mut asked = |address: [u8; 4]| {
-        store.store(SERVER_NAME, &token);
+        store.store(SERVER_NAME, Version::V1, &token);
         let route = quipu_quic::Route::new((address, 2000).into(), quipu_testkit::server_address());
         two.client.connect(two.now, &two.config, SERVER_NAME, route).unwrap();
         for (route, mut datagram) in two.client_sends() {
