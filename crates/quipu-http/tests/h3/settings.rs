@@ -71,7 +71,8 @@ fn remembered_settings_hold_until_new_ones_come_and_may_not_shrink() {
     let config = ClientConfig { remembered: Some(remembered), ..ClientConfig::default() };
     for (stated, allowed) in [
         (vec![(1, 4_096), (7, 100), (6, 300), (8, 1)], true),
-        (vec![(1, 4_096), (7, 101), (8, 1)], true),
+        (vec![(1, 4_096), (7, 101), (6, 301), (8, 1)], true),
+        (vec![(1, 4_096), (7, 100), (8, 1)], false),
         (vec![(1, 4_095), (7, 100), (6, 300), (8, 1)], false),
         (vec![(1, 4_096), (7, 99), (6, 300), (8, 1)], false),
         (vec![(1, 4_096), (7, 100), (6, 299), (8, 1)], false),

@@ -139,6 +139,14 @@ pub fn read_id(kind: u64, payload: &[u8]) -> Result<u64, FrameError> {
     let mut reader = quipu_quic::wire::Reader::new(payload);
     match reader.varint() {
         Ok(id) if reader.is_empty() => Ok(id),
+        // https://www.rfc-editor.org/rfc/rfc9114#section-7.1
+        //# A frame payload that contains additional bytes after the identified fields or a frame
+        //# payload that terminates before the end of the identified fields MUST be treated as a
+        //# connection error of type H3_FRAME_ERROR. In particular, redundant length encodings MUST
+        //# be verified to be self-consistent; see Section 10.8.
+        // https://www.rfc-editor.org/rfc/rfc9114#section-10.8
+        //# An implementation MUST ensure that the length of a frame exactly matches the length of
+        //# the fields it contains.
         _ => Err(FrameError::Malformed { kind, problem: "expected one identifier" }),
     }
 }

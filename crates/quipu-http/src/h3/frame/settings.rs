@@ -36,6 +36,8 @@ impl Settings {
             put_varint(id, &mut payload);
             put_varint(value, &mut payload);
         };
+        // https://www.rfc-editor.org/rfc/rfc9114#section-7.2.4.2
+        //# The server MUST include all settings that differ from their default values.
         if self.table_capacity > 0 {
             put(TABLE_CAPACITY, self.table_capacity);
         }
@@ -51,6 +53,8 @@ impl Settings {
         if self.datagrams {
             put(DATAGRAMS, 1);
         }
+        // https://www.rfc-editor.org/rfc/rfc9114#section-7.2.4.1
+        //# Endpoints SHOULD include at least one such setting in their SETTINGS frame.
         if let Some(id) = grease {
             put(id, id & 0x3f);
         }
@@ -71,6 +75,7 @@ impl Settings {
             let id = reader.varint().map_err(truncated)?;
             let value = reader.varint().map_err(truncated)?;
             // https://www.rfc-editor.org/rfc/rfc9114#section-7.2.4
+            //# The same setting identifier MUST NOT occur more than once in the SETTINGS frame.
             if seen.contains(&id) {
                 return Err(FrameError::SettingTwice { id });
             }
@@ -90,7 +95,14 @@ impl Settings {
                 EXTENDED_CONNECT => settings.extended_connect = flag()?,
                 DATAGRAMS => settings.datagrams = flag()?,
                 // https://www.rfc-editor.org/rfc/rfc9114#section-7.2.4.1
+                //# These reserved settings MUST NOT be sent, and their receipt MUST be treated as a
+                //# connection error of type H3_SETTINGS_ERROR.
                 0x00 | 0x02..=0x05 => return Err(FrameError::SettingOfHttp2 { id }),
+                // https://www.rfc-editor.org/rfc/rfc9114#section-7.2.4
+                //# An implementation MUST ignore any parameter with an identifier it does not
+                //# understand.
+                // https://www.rfc-editor.org/rfc/rfc9114#section-7.2.4.1
+                //# Endpoints MUST NOT consider such settings to have any meaning upon receipt.
                 _ => {}
             }
         }
@@ -98,7 +110,7 @@ impl Settings {
     }
 
     /// What of these settings is less than in `remembered`, which the peer stated on an earlier
-    /// connection and which held for what was sent early.
+    /// connection and which held for what was sent early. A limit that is not stated any more counts too.
     /// <https://www.rfc-editor.org/rfc/rfc9114#section-7.2.4.2>
     pub fn reduced_from(&self, remembered: &Settings) -> Option<&'static str> {
         let limit = |settings: &Settings| settings.max_field_section.unwrap_or(u64::MAX);
@@ -106,10 +118,12 @@ impl Settings {
         // The capacity that an encoder used must stay what it was.
         let capacity =
             remembered.table_capacity != 0 && self.table_capacity != remembered.table_capacity;
+        let omits_limit =
+            self.max_field_section.is_none() && remembered.max_field_section.is_some();
         [
             (capacity, "QPACK_MAX_TABLE_CAPACITY"),
             (self.blocked_streams < remembered.blocked_streams, "QPACK_BLOCKED_STREAMS"),
-            (limit(self) < limit(remembered), "MAX_FIELD_SECTION_SIZE"),
+            (limit(self) < limit(remembered) || omits_limit, "MAX_FIELD_SECTION_SIZE"),
             (remembered.extended_connect && !self.extended_connect, "ENABLE_CONNECT_PROTOCOL"),
             (remembered.datagrams && !self.datagrams, "H3_DATAGRAM"),
         ]

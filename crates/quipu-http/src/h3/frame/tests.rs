@@ -55,7 +55,9 @@ fn what_shrinks_is_named() {
     assert_eq!(before.reduced_from(&before), None);
     let now = Settings { max_field_section: Some(1 << 40), ..before };
     assert_eq!(now.reduced_from(&before), Some("MAX_FIELD_SECTION_SIZE"));
-    assert_eq!(before.reduced_from(&now), None);
+    assert_eq!(before.reduced_from(&now), Some("MAX_FIELD_SECTION_SIZE"), "left out");
+    let larger = Settings { max_field_section: Some(1 << 41), ..before };
+    assert_eq!(larger.reduced_from(&now), None);
     let more = Settings { table_capacity: 4_096, ..before };
     assert_eq!(more.reduced_from(&before), None, "a table where there was none");
     let larger = Settings { table_capacity: 8_192, ..before };
