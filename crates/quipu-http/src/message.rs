@@ -151,15 +151,22 @@ pub fn check_trailers(fields: &FieldList) -> Result<(), MessageError> {
     check_fields(fields, &mut Pseudo::new([])).map(|_| ())
 }
 
-/// Each request has an authority, and one only. <https://www.rfc-editor.org/rfc/rfc9114#section-4.3.1>
+/// Each request has an authority, and one only.
 fn check_authority(fields: &FieldList) -> Result<(), MessageError> {
     let authority = fields.get(":authority");
     let host = fields.get("host");
     match (authority, host) {
+        // https://www.rfc-editor.org/rfc/rfc9114#section-4.3.1
+        //# If both fields are present, they MUST contain the same value.
         (Some(authority), Some(host)) if authority != host => {
             let [authority, host] = [authority, host].map(printable);
             Err(MessageError::AuthorityDiffers { authority, host })
         }
+        // https://www.rfc-editor.org/rfc/rfc9114#section-4.3.1
+        //# If the :scheme pseudo-header field identifies a scheme that has a mandatory authority
+        //# component (including "http" and "https"), the request MUST contain either an :authority
+        //# pseudo-header field or a Host header field. If these fields are present, they MUST NOT
+        //# be empty.
         (None | Some(b""), None | Some(b"")) => {
             Err(MessageError::MissingPseudo { name: ":authority" })
         }
@@ -180,6 +187,8 @@ fn check_request_head<const N: usize>(
     if method == b"CONNECT" && protocol.is_none() {
         // https://www.rfc-editor.org/rfc/rfc9113#section-8.5
         //# The ":scheme" and ":path" pseudo-header fields MUST be omitted.
+        // https://www.rfc-editor.org/rfc/rfc9114#section-4.4
+        //# A CONNECT request MUST be constructed as follows:
         pseudo.forbid(1)?;
         pseudo.forbid(2)?;
         pseudo.require(3, fields)?;
@@ -188,6 +197,9 @@ fn check_request_head<const N: usize>(
         // https://www.rfc-editor.org/rfc/rfc9113#section-8.3.1
         //# All HTTP/2 requests MUST include exactly one valid value for the ":method", ":scheme",
         //# and ":path" pseudo-header fields, unless they are CONNECT requests (Section 8.5).
+        // https://www.rfc-editor.org/rfc/rfc9114#section-4.3.1
+        //# All HTTP/3 requests MUST include exactly one value for the :method, :scheme, and :path
+        //# pseudo-header fields, unless the request is a CONNECT request; see Section 4.4.
         pseudo.require(2, fields)?;
     }
     Ok(RequestInfo { is_head: method == b"HEAD", content_length })
@@ -229,6 +241,9 @@ pub fn check_response(fields: &FieldList) -> Result<ResponseInfo, MessageError> 
     // https://www.rfc-editor.org/rfc/rfc9113#section-8.3.2
     //# This pseudo-header field MUST be included in all responses, including interim responses;
     //# otherwise, the response is malformed (Section 8.1.1).
+    // https://www.rfc-editor.org/rfc/rfc9114#section-4.3.2
+    //# This pseudo-header field MUST be included in all responses; otherwise, the response is
+    //# malformed (see Section 4.1.2).
     let value = pseudo.require(0, fields)?;
     let status = match value {
         &[a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] => {
@@ -253,6 +268,13 @@ impl<const N: usize> Pseudo<N> {
             //# pseudo-header fields defined for responses MUST NOT appear in requests. Endpoints
             //# MUST treat a request or response that contains undefined or invalid pseudo-header
             //# fields as malformed (Section 8.1.1).
+            // https://www.rfc-editor.org/rfc/rfc9114#section-4.3
+            //# Endpoints MUST NOT generate pseudo-header fields other than those defined in this
+            //# document. [...] Pseudo-header fields defined for requests MUST NOT appear in
+            //# responses; pseudo-header fields defined for responses MUST NOT appear in requests.
+            //# Pseudo-header fields MUST NOT appear in trailer sections. Endpoints MUST treat a
+            //# request or response that contains undefined or invalid pseudo-header fields as
+            //# malformed.
             return Err(MessageError::UnexpectedPseudo { name: printable(field.name) });
         };
         match self.values[position].replace(at) {
@@ -276,6 +298,10 @@ impl<const N: usize> Pseudo<N> {
             // https://www.rfc-editor.org/rfc/rfc9113#section-8.3.1
             //# This pseudo-header field MUST NOT be empty for "http" or "https" URIs; "http" or
             //# "https" URIs that do not contain a path component MUST include a value of '/'.
+            // https://www.rfc-editor.org/rfc/rfc9114#section-4.3.1
+            //# This pseudo-header field MUST NOT be empty for "http" or "https" URIs; "http" or
+            //# "https" URIs that do not contain a path component MUST include a value of / (ASCII
+            //# 0x2f).
             .filter(|value| !value.is_empty())
             .ok_or(MessageError::MissingPseudo { name: self.names[position] })
     }
@@ -305,6 +331,9 @@ fn check_fields<const N: usize>(
             // https://www.rfc-editor.org/rfc/rfc9113#section-8.2.1
             //# A request or response that contains a field that violates any of these conditions
             //# MUST be treated as malformed (Section 8.1.1).
+            // https://www.rfc-editor.org/rfc/rfc9114#section-10.3
+            //# Any request or response that contains a character not permitted in a field value
+            //# MUST be treated as malformed.
             return Err(MessageError::Value { name: printable(field.name) });
         }
         if field.name.starts_with(b":") {
@@ -313,6 +342,10 @@ fn check_fields<const N: usize>(
             //# lines. Any request or response that contains a pseudo-header field that appears in
             //# a field block after a regular field line MUST be treated as malformed (Section
             //# 8.1.1).
+            // https://www.rfc-editor.org/rfc/rfc9114#section-4.3
+            //# All pseudo-header fields MUST appear in the header section before regular header
+            //# fields. Any request or response that contains a pseudo-header field that appears in
+            //# a header section after a regular header field MUST be treated as malformed.
             if regular {
                 return Err(MessageError::MisplacedPseudo { name: printable(field.name) });
             }
@@ -330,6 +363,12 @@ fn check_fields<const N: usize>(
         //# inclusive). With the exception of pseudo-header fields (Section 8.3), which have a
         //# name that starts with a single colon, field names MUST NOT include a colon (ASCII
         //# COLON, 0x3a).
+        // https://www.rfc-editor.org/rfc/rfc9114#section-4.2
+        //# Characters in field names MUST be converted to lowercase prior to their encoding. A
+        //# request or response containing uppercase characters in field names MUST be treated as
+        //# malformed.
+        // https://www.rfc-editor.org/rfc/rfc9114#section-10.3
+        //# Requests or responses containing invalid field names MUST be treated as malformed.
         if field.name.is_empty() || !field.name.iter().all(|&octet| is_lower_token(octet)) {
             return Err(MessageError::Name { name: printable(field.name) });
         }
@@ -338,6 +377,13 @@ fn check_fields<const N: usize>(
             //# An endpoint MUST NOT generate an HTTP/2 message containing connection-specific
             //# header fields. Any message containing connection-specific header fields MUST be
             //# treated as malformed (Section 8.1.1).
+            // https://www.rfc-editor.org/rfc/rfc9114#section-4.2
+            //# An endpoint MUST NOT generate an HTTP/3 field section containing connection-specific
+            //# fields; any message containing connection-specific fields MUST be treated as
+            //# malformed.
+            // https://www.rfc-editor.org/rfc/rfc9114#section-4.1
+            //# Transfer codings (see Section 7 of [HTTP/1.1]) are not defined for HTTP/3; the
+            //# Transfer-Encoding header field MUST NOT be used.
             b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding"
             | b"upgrade" => {
                 return Err(MessageError::ConnectionSpecific { name: printable(field.name) });
@@ -345,6 +391,9 @@ fn check_fields<const N: usize>(
             // https://www.rfc-editor.org/rfc/rfc9113#section-8.2.2
             //# The only exception to this is the TE header field, which MAY be present in an
             //# HTTP/2 request; when it is, it MUST NOT contain any value other than "trailers".
+            // https://www.rfc-editor.org/rfc/rfc9114#section-4.2
+            //# The only exception to this is the TE header field, which MAY be present in an HTTP/3
+            //# request header; when it is, it MUST NOT contain any value other than "trailers".
             b"te" if field.value != b"trailers" => {
                 return Err(MessageError::ConnectionSpecific { name: printable(field.name) });
             }

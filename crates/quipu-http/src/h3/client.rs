@@ -150,6 +150,9 @@ impl Client {
         code: ErrorCode,
     ) {
         self.forget(stream);
+        // https://www.rfc-editor.org/rfc/rfc9114#section-4.1.1
+        //# Implementations SHOULD cancel requests by abruptly terminating any directions of a
+        //# stream that are still open.
         let _ = transport.stop_sending(stream, code.0);
         let _ = transport.reset(stream, code.0);
     }
@@ -164,6 +167,10 @@ impl Client {
 
     fn forget_if_done(&mut self, stream: StreamId) {
         if self.exchanges.get(&stream).is_some_and(|exchange| {
+            // https://www.rfc-editor.org/rfc/rfc9114#section-4.1
+            //# If the server sends a partial or complete response but does not abort reading the
+            //# request, clients SHOULD continue sending the content of the request and close the
+            //# stream normally.
             exchange.receiving.phase == Phase::Done && exchange.sending.is_none()
         }) {
             self.forget(stream);

@@ -133,6 +133,19 @@ impl Control {
 
     /// What holds of the peer: what it said, or what it said on an earlier connection, or the defaults.
     pub(super) fn peer(&self) -> Settings {
+        // https://www.rfc-editor.org/rfc/rfc9114#section-7.2.4.2
+        //# If a server accepts 0-RTT but then sends settings that are not compatible with the
+        //# previously specified settings, this MUST be treated as a connection error of type
+        //# H3_SETTINGS_ERROR. If a server accepts 0-RTT but then sends a SETTINGS frame that omits
+        //# a setting value that the client understands (apart from reserved setting identifiers)
+        //# that was previously specified to have a non-default value, this MUST be treated as a
+        //# connection error of type H3_SETTINGS_ERROR.
+        //# Each endpoint SHOULD use these initial values to send messages before the peer's
+        //# SETTINGS frame has arrived, as packets carrying the settings can be lost or delayed.
+        // https://www.rfc-editor.org/rfc/rfc9114#section-7.2.4.2
+        //# A client MUST comply with stored settings -- or default values if no values are stored
+        //# -- when attempting 0-RTT. Once a server has provided new settings, clients MUST comply
+        //# with those values.
         self.settings.or(self.remembered).unwrap_or_default()
     }
 
@@ -161,6 +174,10 @@ impl Control {
         // https://www.rfc-editor.org/rfc/rfc9204#section-4.2
         //# Each endpoint MUST initiate, at most, one encoder stream and, at most, one decoder
         //# stream.
+        // https://www.rfc-editor.org/rfc/rfc9114#section-6.2
+        //# Endpoints SHOULD create the HTTP control stream as well as the unidirectional streams
+        //# required by mandatory extensions (such as the QPACK encoder and decoder streams) first,
+        //# and then create additional streams as allowed by their peer.
         for which in Critical::ALL {
             let stream = transport.open_unidirectional().ok_or(ConnectionError::NoStreams)?;
             self.own.set(which, stream);
@@ -169,6 +186,14 @@ impl Control {
             frame::put_varint(which.kind(), &mut out);
             if which == Critical::Control {
                 // https://www.rfc-editor.org/rfc/rfc9114#section-6.2.1
+                //# Each side MUST initiate a single control stream at the beginning of the
+                //# connection and send its SETTINGS frame as the first frame on this stream.
+                // https://www.rfc-editor.org/rfc/rfc9114#section-3.2
+                //# After the QUIC connection is established, a SETTINGS frame MUST be sent by each
+                //# endpoint as the initial frame of their respective HTTP control stream.
+                // https://www.rfc-editor.org/rfc/rfc9114#section-7.2.4
+                //# A SETTINGS frame MUST be sent as the first frame of each control stream (see
+                //# Section 6.2.1) by each peer, and it MUST NOT be sent subsequently.
                 self.own_settings.encode(self.grease.map(frame::grease), &mut out);
                 if let Some(n) = self.grease {
                     frame::put_frame(frame::grease(n.wrapping_add(1)), b"quipu", &mut out);
@@ -283,6 +308,10 @@ impl Control {
 
     /// The peer stopped one of this end's unidirectional streams.
     pub(super) fn on_stopped(&mut self, stream: StreamId) -> Result<(), ConnectionError> {
+        // https://www.rfc-editor.org/rfc/rfc9114#section-6.2.1
+        //# The sender MUST NOT close the control stream, and the receiver MUST NOT request that the
+        //# sender close the control stream. If either control stream is closed at any point, this
+        //# MUST be treated as a connection error of type H3_CLOSED_CRITICAL_STREAM.
         self.own.find(stream).map_or(Ok(()), |which| Err(which.closed(stream)))
     }
 
@@ -290,6 +319,8 @@ impl Control {
     pub(super) fn on_grease(&mut self, header: FrameHeader) -> Result<(), ConnectionError> {
         let octets = header.length.saturating_add(header.size() as u64);
         self.grease_received = self.grease_received.saturating_add(octets);
+        // https://www.rfc-editor.org/rfc/rfc9114#section-10.5
+        //# Implementations SHOULD track the use of these features and set limits on their use.
         if self.grease_received > MOST_GREASE {
             return Err(ConnectionError::TooMuchGrease { limit: MOST_GREASE });
         }
@@ -300,10 +331,15 @@ impl Control {
     pub(super) const fn on_push_promise(&self) -> Result<(), ConnectionError> {
         Err(match self.role {
             // https://www.rfc-editor.org/rfc/rfc9114#section-7.2.5
+            //# A client MUST treat receipt of a PUSH_PROMISE frame that contains a larger push ID
+            //# than the client has advertised as a connection error of H3_ID_ERROR.
             Role::Client => {
                 let problem = "nothing may be pushed";
                 ConnectionError::Id { frame: "PUSH_PROMISE", id: 0, problem }
             }
+            // https://www.rfc-editor.org/rfc/rfc9114#section-7.2.5
+            //# A server MUST treat the receipt of a PUSH_PROMISE frame as a connection error of
+            //# type H3_FRAME_UNEXPECTED.
             Role::Server => {
                 let place = "from a client";
                 ConnectionError::Frame(FrameError::Unexpected { kind: kind::PUSH_PROMISE, place })
@@ -371,6 +407,13 @@ impl Control {
     /// Whether a frame may come now, and is no larger than it may be.
     fn begin(&mut self, header: FrameHeader) -> Result<(), ConnectionError> {
         let FrameHeader { kind, length } = header;
+        // https://www.rfc-editor.org/rfc/rfc9114#section-6.2.1
+        //# If the first frame of the control stream is any other frame type, this MUST be treated
+        //# as a connection error of type H3_MISSING_SETTINGS.
+        // https://www.rfc-editor.org/rfc/rfc9114#section-9
+        //# However, where a known frame type is required to be in a specific location, such as the
+        //# SETTINGS frame as the first frame of the control stream (see Section 6.2.1), an unknown
+        //# frame type does not satisfy that requirement and SHOULD be treated as an error.
         if self.settings.is_none() && kind != kind::SETTINGS {
             return Err(ConnectionError::MissingSettings { kind });
         }
@@ -379,18 +422,41 @@ impl Control {
         //# If a client receives a PRIORITY_UPDATE frame, this MUST be treated as a connection
         //# error of type H3_FRAME_UNEXPECTED.
         let place = match kind {
+            // https://www.rfc-editor.org/rfc/rfc9114#section-7.2.4
+            //# If an endpoint receives a second SETTINGS frame on the control stream, the endpoint
+            //# MUST respond with a connection error of type H3_FRAME_UNEXPECTED.
             kind::SETTINGS if self.settings.is_some() => Some("after the first"),
+            // https://www.rfc-editor.org/rfc/rfc9114#section-7.2.1
+            //# If a DATA frame is received on a control stream, the recipient MUST respond with a
+            //# connection error of type H3_FRAME_UNEXPECTED.
+            // https://www.rfc-editor.org/rfc/rfc9114#section-7.2.2
+            //# If a HEADERS frame is received on a control stream, the recipient MUST respond with
+            //# a connection error of type H3_FRAME_UNEXPECTED.
+            // https://www.rfc-editor.org/rfc/rfc9114#section-7.2.5
+            //# If a PUSH_PROMISE frame is received on the control stream, the client MUST respond
+            //# with a connection error of type H3_FRAME_UNEXPECTED.
             kind::DATA | kind::HEADERS | kind::PUSH_PROMISE => Some("on the control stream"),
+            // https://www.rfc-editor.org/rfc/rfc9114#section-7.2.7
+            //# A server MUST NOT send a MAX_PUSH_ID frame. A client MUST treat the receipt of a
+            //# MAX_PUSH_ID frame as a connection error of type H3_FRAME_UNEXPECTED.
             kind::MAX_PUSH_ID if !is_server => Some("from a server"),
             kind::PRIORITY_UPDATE | kind::PRIORITY_UPDATE_PUSH if !is_server => {
                 Some("from a server")
             }
+            // https://www.rfc-editor.org/rfc/rfc9114#section-7.2.8
+            //# These frame types MUST NOT be sent, and their receipt MUST be treated as a
+            //# connection error of type H3_FRAME_UNEXPECTED.
             kind if kind::is_of_http2(kind) => Some("which only HTTP/2 has"),
             _ => None,
         };
         if let Some(place) = place {
             return Err(FrameError::Unexpected { kind, place }.into());
         }
+        // https://www.rfc-editor.org/rfc/rfc9114#section-7.2.8
+        //# Endpoints MUST NOT consider these frames to have any meaning upon receipt.
+        // https://www.rfc-editor.org/rfc/rfc9114#section-9
+        //# Implementations MUST ignore unknown or unsupported values in all extensible protocol
+        //# elements.
         if !is_known(kind) {
             return self.on_grease(header);
         }

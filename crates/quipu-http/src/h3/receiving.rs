@@ -164,6 +164,10 @@ impl Receiving {
                     let allowed = self.expected.map_or(u64::MAX, |all| all - self.received);
                     let state = transport.read_at_most(stream, most, &mut |octets| {
                         got += octets.len() as u64;
+                        // https://www.rfc-editor.org/rfc/rfc9114#section-4.1
+                        //# Because some messages are large or unbounded, endpoints SHOULD begin
+                        //# processing partial HTTP messages once enough of the message has been
+                        //# received to make progress.
                         if got <= allowed {
                             sink(stream, octets);
                         }
@@ -204,6 +208,9 @@ impl Receiving {
         }
         self.reading = reading(left);
         match state {
+            // https://www.rfc-editor.org/rfc/rfc9114#section-7.1
+            //# When a stream terminates cleanly, if the last frame on the stream was truncated,
+            //# this MUST be treated as a connection error of type H3_FRAME_ERROR.
             Ok(ReadState::Finished) => Err(FrameError::Truncated.into()),
             // A reset, or the end of the connection, which the transport tells by itself.
             Ok(ReadState::Blocked) | Err(_) => Ok(false),
@@ -239,12 +246,16 @@ impl Receiving {
         let FrameHeader { kind, length } = header;
         let unexpected = |place| Err(FrameError::Unexpected { kind, place }.into());
         // https://www.rfc-editor.org/rfc/rfc9114#section-4.1
+        //# Receipt of an invalid sequence of frames MUST be treated as a connection error of type
+        //# H3_FRAME_UNEXPECTED.
         match (kind, self.phase) {
             (kind::DATA, Phase::Head) => return unexpected("before HEADERS"),
             (kind::DATA | kind::HEADERS, Phase::Trailers) => {
                 return unexpected("after the trailers");
             }
             // https://www.rfc-editor.org/rfc/rfc9114#section-4.4
+            //# Receipt of any other known frame type MUST be treated as a connection error of type
+            //# H3_FRAME_UNEXPECTED.
             (kind::HEADERS, Phase::HeadQueued | Phase::Body) if self.tunnel => {
                 return unexpected("in a tunnel");
             }
@@ -256,11 +267,22 @@ impl Receiving {
                 }
                 self.reading = Reading::Section(length);
             }
-            // https://www.rfc-editor.org/rfc/rfc9114#section-7.2.5
             (kind::PUSH_PROMISE, _) => return control.on_push_promise(),
             // https://www.rfc-editor.org/rfc/rfc9218#section-7.2
             //# Receiving a PRIORITY_UPDATE frame on a stream other than the client control
             //# stream MUST be treated as a connection error of type H3_FRAME_UNEXPECTED.
+            // https://www.rfc-editor.org/rfc/rfc9114#section-7.2.3
+            //# Receiving a CANCEL_PUSH frame on a stream other than the control stream MUST be
+            //# treated as a connection error of type H3_FRAME_UNEXPECTED.
+            // https://www.rfc-editor.org/rfc/rfc9114#section-7.2.4
+            //# If an endpoint receives a SETTINGS frame on a different stream, the endpoint MUST
+            //# respond with a connection error of type H3_FRAME_UNEXPECTED.
+            // https://www.rfc-editor.org/rfc/rfc9114#section-7.2.6
+            //# A client MUST treat a GOAWAY frame on a stream other than the control stream as a
+            //# connection error of type H3_FRAME_UNEXPECTED.
+            // https://www.rfc-editor.org/rfc/rfc9114#section-7.2.7
+            //# Receipt of a MAX_PUSH_ID frame on any other stream MUST be treated as a connection
+            //# error of type H3_FRAME_UNEXPECTED.
             (
                 kind::CANCEL_PUSH
                 | kind::SETTINGS
@@ -270,8 +292,13 @@ impl Receiving {
                 | kind::PRIORITY_UPDATE_PUSH,
                 _,
             ) => return unexpected("on a request's stream"),
+            // https://www.rfc-editor.org/rfc/rfc9114#section-7.2.8
+            //# These frame types MUST NOT be sent, and their receipt MUST be treated as a
+            //# connection error of type H3_FRAME_UNEXPECTED.
             (kind, _) if kind::is_of_http2(kind) => return unexpected("which only HTTP/2 has"),
             _ => {
+                // https://www.rfc-editor.org/rfc/rfc9114#section-7.2.8
+                //# Endpoints MUST NOT consider these frames to have any meaning upon receipt.
                 control.on_grease(header)?;
                 self.reading = Reading::Skip(length);
             }

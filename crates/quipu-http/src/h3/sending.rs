@@ -40,6 +40,10 @@ pub(super) fn send<T: StreamTransport>(
         transport.edit_priority(PriorityEdit::Size { stream, size });
     }
     match body {
+        // https://www.rfc-editor.org/rfc/rfc9114#section-4.1
+        //# After sending a request, a client MUST close the stream for sending.
+        // https://www.rfc-editor.org/rfc/rfc9114#section-4.1
+        //# After sending a final response, the server MUST close the stream for sending.
         Body::Empty => transport.finish(stream)?,
         Body::Whole(octets) => {
             transport.write(stream, octets)?;

@@ -161,7 +161,9 @@ impl Server {
     }
 
     /// Needs no more of a request that was answered: the client is told, and the response goes on.
-    /// <https://www.rfc-editor.org/rfc/rfc9114#section-4.1>
+    // https://www.rfc-editor.org/rfc/rfc9114#section-4.1
+    //# The error code H3_NO_ERROR SHOULD be used when requesting that the client stop sending on
+    //# the request stream.
     pub fn ignore_rest<T: StreamTransport>(&mut self, transport: &mut T, stream: StreamId) {
         if let Some(exchange) = self.exchanges.get_mut(&stream)
             && exchange.receiving.phase != Phase::Done
@@ -183,7 +185,10 @@ impl Server {
         let next = self.seen.last().map_or(0, |range| range.end);
         let next = StreamId::new(Role::Client, StreamDirection::Bidirectional, next);
         // https://www.rfc-editor.org/rfc/rfc9114#section-5.2
-        // Never a larger one than before.
+        //# An endpoint MAY send multiple GOAWAY frames indicating different identifiers, but the
+        //# identifier in each frame MUST NOT be greater than the identifier in any previous frame,
+        //# since clients might already have retried unprocessed requests on another HTTP
+        //# connection.
         let first = *self.first_refused.get_or_insert(next);
         let mut out = Vec::new();
         frame::put_id_frame(frame::kind::GOAWAY, first.0, &mut out);
@@ -247,6 +252,8 @@ impl Server {
     /// The client cancelled a request for which the server may have worked, or made the server cancel it
     /// by what it sent.
     fn count_cancelled(&mut self, now: Instant) {
+        // https://www.rfc-editor.org/rfc/rfc9114#section-10.5
+        //# Implementations SHOULD track the use of these features and set limits on their use.
         if !self.cancels.spend(now) {
             self.fail_connection(ConnectionError::TooManyResets { burst: CANCEL_BURST });
         }

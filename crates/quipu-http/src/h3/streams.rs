@@ -93,12 +93,16 @@ impl PeerStreams {
         transport: &mut T,
         stream: StreamId,
     ) -> Result<Option<Critical>, ConnectionError> {
+        // https://www.rfc-editor.org/rfc/rfc9114#section-6.2
+        //# As certain stream types can affect connection state, a recipient SHOULD NOT discard data
+        //# from incoming unidirectional streams prior to reading the stream type.
         let reader = self.untold.entry(stream).or_default();
         let kind = match reader.integer(transport, stream) {
             Ok(HeaderState::Complete(kind)) => kind,
             Ok(HeaderState::Blocked) => return Ok(None),
             // https://www.rfc-editor.org/rfc/rfc9114#section-6.2
-            // A stream may end before it says what it is for.
+            //# A receiver MUST tolerate unidirectional streams being closed or reset prior to the
+            //# reception of the unidirectional stream header.
             Ok(HeaderState::Ended { .. }) | Err(_) => {
                 self.untold.remove(&stream);
                 return Ok(None);
@@ -110,15 +114,32 @@ impl PeerStreams {
             kind::CONTROL => Critical::Control,
             kind::ENCODER => Critical::Encoder,
             kind::DECODER => Critical::Decoder,
+            // https://www.rfc-editor.org/rfc/rfc9114#section-6.2.2
+            //# Only servers can push; if a server receives a client-initiated push stream, this
+            //# MUST be treated as a connection error of type H3_STREAM_CREATION_ERROR.
             kind::PUSH if self.role == Role::Server => {
                 let problem = "a stream for a pushed response, as a client";
                 return Err(ConnectionError::StreamCreation { stream, problem });
             }
             // https://www.rfc-editor.org/rfc/rfc9114#section-4.6
+            //# A client MUST treat receipt of a push stream as a connection error of type
+            //# H3_ID_ERROR when no MAX_PUSH_ID frame has been sent or when the stream references a
+            //# push ID that is greater than the maximum push ID.
             kind::PUSH => {
                 let problem = "nothing may be pushed";
                 return Err(ConnectionError::Id { frame: "a push stream", id: stream.0, problem });
             }
+            // https://www.rfc-editor.org/rfc/rfc9114#section-6.2
+            //# Recipients of unknown stream types MUST either abort reading of the stream or
+            //# discard incoming data without further processing. If reading is aborted, the
+            //# recipient SHOULD use the H3_STREAM_CREATION_ERROR error code or a reserved error
+            //# code (Section 8.1). The recipient MUST NOT consider unknown stream types to be a
+            //# connection error of any kind.
+            // https://www.rfc-editor.org/rfc/rfc9114#section-6.2.3
+            //# Endpoints MUST NOT consider these streams to have any meaning upon receipt.
+            // https://www.rfc-editor.org/rfc/rfc9114#section-9
+            //# Implementations MUST discard data or abort reading on unidirectional streams that
+            //# have unknown or unsupported types.
             _ => {
                 if !ended {
                     let code = super::ErrorCode::STREAM_CREATION_ERROR.0;
@@ -131,6 +152,11 @@ impl PeerStreams {
         // https://www.rfc-editor.org/rfc/rfc9204#section-4.2
         //# Receipt of a second instance of either stream type MUST be treated as a connection
         //# error of type H3_STREAM_CREATION_ERROR.
+        // https://www.rfc-editor.org/rfc/rfc9114#section-6.2.1
+        //# If either control stream is closed at any point, this MUST be treated as a connection
+        //# error of type H3_CLOSED_CRITICAL_STREAM.
+        //# Only one control stream per peer is permitted; receipt of a second stream claiming to be
+        //# a control stream MUST be treated as a connection error of type H3_STREAM_CREATION_ERROR.
         if self.critical.get(which).is_some() {
             let problem = "a second one of its kind";
             return Err(ConnectionError::StreamCreation { stream, problem });

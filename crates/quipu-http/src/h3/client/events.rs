@@ -77,6 +77,10 @@ impl Client {
             return;
         }
         let Some(exchange) = self.exchanges.get_mut(&stream) else { return };
+        // https://www.rfc-editor.org/rfc/rfc9114#section-4.1
+        //# Clients MUST NOT discard complete responses as a result of having their request
+        //# terminated abruptly, though clients can always discard responses at their discretion for
+        //# other reasons.
         if exchange.sending.take().is_some() {
             self.events.push_back(ClientEvent::UploadStopped { stream, code });
             self.forget_if_done(stream);
@@ -102,6 +106,9 @@ impl Client {
         room: &mut u64,
         sink: &mut dyn FnMut(StreamId, &[u8]),
     ) -> Result<(), ConnectionError> {
+        // https://www.rfc-editor.org/rfc/rfc9114#section-6.1
+        //# Clients MUST treat receipt of a server-initiated bidirectional stream as a connection
+        //# error of type H3_STREAM_CREATION_ERROR unless such an extension has been negotiated.
         if !is_request(stream) {
             let problem = "a bidirectional one, as a server";
             return Err(ConnectionError::StreamCreation { stream, problem });
@@ -134,6 +141,9 @@ impl Client {
     ) -> Result<(), ConnectionError> {
         let Some(exchange) = self.exchanges.get_mut(&stream) else { return Ok(()) };
         if exchange.receiving.phase == Phase::Body {
+            // https://www.rfc-editor.org/rfc/rfc9114#section-4.1
+            //# On a given stream, receipt of multiple requests or receipt of an additional HTTP
+            //# response following a final HTTP response MUST be treated as malformed.
             match message::check_trailers(&fields) {
                 Ok(()) => {
                     exchange.receiving.phase = Phase::Trailers;
@@ -167,6 +177,8 @@ impl Client {
                 let status = info.status;
                 self.events.push_back(ClientEvent::ResponseHead { stream, status, fields });
             }
+            // https://www.rfc-editor.org/rfc/rfc9114#section-4.1.2
+            //# Clients MUST NOT accept a malformed response.
             Err(error) => self.fail(transport, stream, error.into()),
         }
         Ok(())
@@ -184,6 +196,10 @@ impl Client {
             match frame {
                 Incoming::Settings => self.events.push_back(ClientEvent::Settings),
                 Incoming::GoAway(id) => self.on_go_away(transport, id)?,
+                // https://www.rfc-editor.org/rfc/rfc9114#section-7.2.3
+                //# If a CANCEL_PUSH frame is received that references a push ID greater than
+                //# currently allowed on the connection, this MUST be treated as a connection error
+                //# of type H3_ID_ERROR.
                 Incoming::CancelPush(id) => {
                     let problem = "nothing may be pushed";
                     return Err(ConnectionError::Id { frame: "CANCEL_PUSH", id, problem });
@@ -208,10 +224,14 @@ impl Client {
         let first = StreamId(id);
         let wrong = |problem| Err(ConnectionError::Id { frame: "GOAWAY", id, problem });
         // https://www.rfc-editor.org/rfc/rfc9114#section-7.2.6
+        //# A client MUST treat receipt of a GOAWAY frame containing a stream ID of any other type
+        //# as a connection error of type H3_ID_ERROR.
         if !is_request(first) {
             return wrong("is no request's");
         }
         // https://www.rfc-editor.org/rfc/rfc9114#section-5.2
+        //# Receiving a GOAWAY containing a larger identifier than previously received MUST be
+        //# treated as a connection error of type H3_ID_ERROR.
         if self.first_refused.is_some_and(|before| first > before) {
             return wrong("is larger than the one before");
         }
@@ -228,7 +248,12 @@ impl Client {
     /// A response does not come to its end.
     fn fail<T: StreamTransport>(&mut self, transport: &mut T, stream: StreamId, failure: Failure) {
         let code = match failure {
+            // https://www.rfc-editor.org/rfc/rfc9114#section-4.1.1
+            //# Client SHOULD use the error code H3_REQUEST_CANCELLED to cancel requests.
             Failure::Reset(_) | Failure::Refused => ErrorCode::REQUEST_CANCELLED,
+            // https://www.rfc-editor.org/rfc/rfc9114#section-4.1.2
+            //# Malformed requests or responses that are detected MUST be treated as a stream error
+            //# of type H3_MESSAGE_ERROR.
             Failure::Malformed(_) | Failure::NoHead => ErrorCode::MESSAGE_ERROR,
             Failure::FieldsTooLarge { .. } => ErrorCode::EXCESSIVE_LOAD,
         };

@@ -75,17 +75,26 @@ impl Client {
             return Err(RequestError::NotOpen);
         }
         // https://www.rfc-editor.org/rfc/rfc9114#section-5.2
+        //# Endpoints MUST NOT initiate new requests or promise new pushes on the connection after
+        //# receipt of a GOAWAY frame from the peer.
         if self.first_refused.is_some() {
             return Err(RequestError::GoingAway);
         }
         let peer = self.control.peer();
+        // https://www.rfc-editor.org/rfc/rfc9114#section-7.2.4.2
+        //# An HTTP implementation MUST NOT send frames or requests that would be invalid based on
+        //# its current understanding of the peer's settings.
         let info = message::check_h3_request(&fields, peer.extended_connect)?;
         // https://www.rfc-editor.org/rfc/rfc9114#section-4.2.2
+        //# An implementation that has received this parameter SHOULD NOT send an HTTP message
+        //# header that exceeds the indicated size, as the peer will likely refuse to process it.
         if let Some(limit) = peer.max_field_section
             && fields.size() > limit
         {
             return Err(RequestError::FieldsTooLarge { size: fields.size(), limit });
         }
+        // https://www.rfc-editor.org/rfc/rfc9114#section-4.1
+        //# A client MUST send only a single request on a given stream.
         let stream = transport.open().ok_or(RequestError::NoStream)?;
         let announced = info.content_length;
         let sent = sending::send((transport, stream), &mut self.control, &fields, body, announced)?;

@@ -120,9 +120,17 @@ impl Server {
             return;
         }
         let stated = self.updates.remove(&stream);
+        // https://www.rfc-editor.org/rfc/rfc9114#section-5.2
+        //# Upon sending a GOAWAY frame, the endpoint SHOULD explicitly cancel (see Sections 4.1.1
+        //# and 7.2.3) any requests or pushes that have identifiers greater than or equal to the one
+        //# indicated, in order to clean up transport state for the affected streams. The endpoint
+        //# SHOULD continue to do so as more requests or pushes arrive.
         let is_late = self.first_refused.is_some_and(|first| stream >= first);
         if is_late || self.exchanges.len() - self.awaiting_end >= self.allowed() {
             // https://www.rfc-editor.org/rfc/rfc9114#section-4.1.1
+            //# The server SHOULD abort its response stream with the error code H3_REQUEST_REJECTED.
+            //# [...] Servers MUST NOT use the H3_REQUEST_REJECTED error code for requests that were
+            //# partially or fully processed.
             let _ = transport.stop_sending(stream, ErrorCode::REQUEST_REJECTED.0);
             let _ = transport.reset(stream, ErrorCode::REQUEST_REJECTED.0);
             return;
@@ -174,6 +182,9 @@ impl Server {
     ) -> Result<(), ConnectionError> {
         let Some(exchange) = self.exchanges.get_mut(&stream) else { return Ok(()) };
         if exchange.receiving.phase == Phase::Body {
+            // https://www.rfc-editor.org/rfc/rfc9114#section-4.1
+            //# On a given stream, receipt of multiple requests or receipt of an additional HTTP
+            //# response following a final HTTP response MUST be treated as malformed.
             match message::check_trailers(&fields) {
                 Ok(()) => {
                     exchange.receiving.phase = Phase::Trailers;
@@ -199,6 +210,9 @@ impl Server {
                 self.events.push_back(ServerEvent::RequestHead { stream, fields, end_stream });
             }
             Err(_) => {
+                // https://www.rfc-editor.org/rfc/rfc9114#section-4.1.2
+                //# Malformed requests or responses that are detected MUST be treated as a stream
+                //# error of type H3_MESSAGE_ERROR.
                 // The application never heard of it.
                 self.abandon(transport, stream, ErrorCode::MESSAGE_ERROR);
                 self.count_cancelled(now);
@@ -222,6 +236,8 @@ impl Server {
                 // It names a push: none was promised, and it says that the client is about to close.
                 Incoming::GoAway(id) => {
                     // https://www.rfc-editor.org/rfc/rfc9114#section-5.2
+                    //# Receiving a GOAWAY containing a larger identifier than previously received
+                    //# MUST be treated as a connection error of type H3_ID_ERROR.
                     if self.client_leaves.is_some_and(|before| id > before) {
                         let problem = "is larger than the one before";
                         return Err(ConnectionError::Id { frame: "GOAWAY", id, problem });
@@ -229,12 +245,19 @@ impl Server {
                     self.client_leaves = Some(id);
                     self.events.push_back(ServerEvent::GoAway);
                 }
+                // https://www.rfc-editor.org/rfc/rfc9114#section-7.2.3
+                //# If a server receives a CANCEL_PUSH frame for a push ID that has not yet been
+                //# mentioned by a PUSH_PROMISE frame, this MUST be treated as a connection error of
+                //# type H3_ID_ERROR.
                 Incoming::CancelPush(id) => {
                     let problem = "nothing was promised";
                     return Err(ConnectionError::Id { frame: "CANCEL_PUSH", id, problem });
                 }
                 Incoming::MaxPushId(id) => {
                     // https://www.rfc-editor.org/rfc/rfc9114#section-7.2.7
+                    //# A MAX_PUSH_ID frame cannot reduce the maximum push ID; receipt of a
+                    //# MAX_PUSH_ID frame that contains a smaller value than previously received
+                    //# MUST be treated as a connection error of type H3_ID_ERROR.
                     if self.max_push_id.is_some_and(|before| id < before) {
                         let problem = "is less than before";
                         return Err(ConnectionError::Id { frame: "MAX_PUSH_ID", id, problem });
@@ -279,8 +302,14 @@ impl Server {
             }
             failure => {
                 let code = match failure {
+                    // https://www.rfc-editor.org/rfc/rfc9114#section-4.1.1
+                    //# When a server abandons a response after partial processing, it SHOULD abort
+                    //# its response stream with the error code H3_REQUEST_CANCELLED.
                     Failure::Reset(_) | Failure::Refused => ErrorCode::REQUEST_CANCELLED,
                     // https://www.rfc-editor.org/rfc/rfc9114#section-4.1
+                    //# If a client-initiated stream terminates without enough of the HTTP message
+                    //# to provide a complete response, the server SHOULD abort its response stream
+                    //# with the error code H3_REQUEST_INCOMPLETE.
                     Failure::NoHead => ErrorCode::REQUEST_INCOMPLETE,
                     Failure::Malformed(_) => ErrorCode::MESSAGE_ERROR,
                     Failure::FieldsTooLarge { .. } => ErrorCode::EXCESSIVE_LOAD,

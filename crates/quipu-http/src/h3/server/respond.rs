@@ -167,6 +167,9 @@ impl Server {
             return Err(RespondError::NoRequest(stream));
         }
         let info = message::check_response(fields)?;
+        // https://www.rfc-editor.org/rfc/rfc9114#section-4.2.2
+        //# An implementation that has received this parameter SHOULD NOT send an HTTP message
+        //# header that exceeds the indicated size, as the peer will likely refuse to process it.
         let limit = self.control.peer().max_field_section.unwrap_or(u64::MAX);
         if fields.size() > limit {
             return Err(RespondError::FieldsTooLarge { size: fields.size(), limit });
