@@ -149,6 +149,14 @@ impl Control {
         self.settings.or(self.remembered).unwrap_or_default()
     }
 
+    /// Whether both ends take datagrams.
+    pub(super) fn may_send_datagrams(&self) -> bool {
+        // https://www.rfc-editor.org/rfc/rfc9297#section-2.1.1
+        //# QUIC DATAGRAM frames MUST NOT be sent until the SETTINGS_H3_DATAGRAM setting has been
+        //# both sent and received with a value of 1.
+        self.is_started() && self.own_settings.datagrams && self.peer().datagrams
+    }
+
     /// What the peer said on an earlier connection holds until it says something else.
     pub(super) fn remember(&mut self, settings: Option<Settings>) {
         self.remembered = settings;

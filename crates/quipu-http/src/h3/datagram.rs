@@ -19,7 +19,14 @@ pub(super) fn encode(stream: StreamId, payload: &[u8]) -> Bytes {
 pub(super) fn decode(datagram: &Bytes) -> Result<(StreamId, Bytes), ConnectionError> {
     let mut reader = Reader::new(datagram);
     let problem = "that ends inside the identifier of its request";
+    // https://www.rfc-editor.org/rfc/rfc9297#section-2.1
+    //# Receipt of a QUIC DATAGRAM frame whose payload is too short to allow parsing the Quarter
+    //# Stream ID field MUST be treated as an HTTP/3 connection error of type H3_DATAGRAM_ERROR
+    //# (0x33).
     let quarter = reader.varint().map_err(|_| ConnectionError::Datagram { problem })?;
+    // https://www.rfc-editor.org/rfc/rfc9297#section-2.1
+    //# Receipt of an HTTP/3 Datagram that includes a larger value MUST be treated as an HTTP/3
+    //# connection error of type H3_DATAGRAM_ERROR (0x33).
     if quarter >= 1 << 60 {
         let problem = "for a request that cannot be";
         return Err(ConnectionError::Datagram { problem });

@@ -8,7 +8,11 @@ use quipu_http::h3::{
 use crate::session::{Session, ok};
 
 fn session(server: bool) -> Session {
-    let client = ClientConfig { datagrams: true, ..ClientConfig::default() };
+    between(true, server)
+}
+
+fn between(client: bool, server: bool) -> Session {
+    let client = ClientConfig { datagrams: client, ..ClientConfig::default() };
     let server = ServerConfig { datagrams: server, ..ServerConfig::default() };
     let mut session = Session::idle(1, client, server);
     session.loopback.client.takes_datagrams = true;
@@ -54,6 +58,15 @@ fn datagrams_of_requests_that_are_over_are_dropped() {
 #[test]
 fn none_are_sent_to_who_takes_none() {
     let mut session = session(false);
+    let stream = session.get("/0");
+    session.settle();
+    assert_eq!(session.client.datagram(stream, b"x"), Err(RequestError::NoDatagrams));
+}
+
+/// <https://www.rfc-editor.org/rfc/rfc9297#section-2.1.1>
+#[test]
+fn none_are_sent_by_who_takes_none() {
+    let mut session = between(false, true);
     let stream = session.get("/0");
     session.settle();
     assert_eq!(session.client.datagram(stream, b"x"), Err(RequestError::NoDatagrams));

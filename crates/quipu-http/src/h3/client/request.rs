@@ -51,8 +51,8 @@ pub enum RequestError {
     /// A stream that is no request's.
     #[error("{0} is no stream of a request")]
     NoRequest(StreamId),
-    /// The server takes no datagrams, or has not said so yet.
-    #[error("the server takes no datagrams")]
+    /// This end or the server takes no datagrams, or the server has not said so yet.
+    #[error("not both ends take datagrams")]
     NoDatagrams,
     /// The transport refused.
     #[error(transparent)]
@@ -175,7 +175,7 @@ impl Client {
     /// # Errors
     /// [`RequestError::NoRequest`] if the exchange is over; [`RequestError::NoDatagrams`].
     pub fn datagram(&self, stream: StreamId, payload: &[u8]) -> Result<Bytes, RequestError> {
-        if !self.control.peer().datagrams {
+        if !self.control.may_send_datagrams() {
             return Err(RequestError::NoDatagrams);
         }
         if !self.exchanges.contains_key(&stream) {

@@ -50,6 +50,8 @@ impl Settings {
         if self.extended_connect {
             put(EXTENDED_CONNECT, 1);
         }
+        // https://www.rfc-editor.org/rfc/rfc9297#section-2.1.1
+        //# The value of the SETTINGS_H3_DATAGRAM setting MUST be either 0 or 1.
         if self.datagrams {
             put(DATAGRAMS, 1);
         }
@@ -86,6 +88,9 @@ impl Settings {
             seen.push(id);
             let flag = || match value {
                 0 | 1 => Ok(value == 1),
+                // https://www.rfc-editor.org/rfc/rfc9297#section-2.1.1
+                //# If the SETTINGS_H3_DATAGRAM setting is received with a value that is neither 0
+                //# nor 1, the receiver MUST terminate the connection with error H3_SETTINGS_ERROR.
                 _ => Err(FrameError::SettingValue { id, value }),
             };
             match id {
@@ -125,6 +130,11 @@ impl Settings {
             (self.blocked_streams < remembered.blocked_streams, "QPACK_BLOCKED_STREAMS"),
             (limit(self) < limit(remembered) || omits_limit, "MAX_FIELD_SECTION_SIZE"),
             (remembered.extended_connect && !self.extended_connect, "ENABLE_CONNECT_PROTOCOL"),
+            // https://www.rfc-editor.org/rfc/rfc9297#section-2.1.1
+            //# If a client stores the value of the SETTINGS_H3_DATAGRAM setting with their 0-RTT
+            //# state, they MUST validate that the new value of the SETTINGS_H3_DATAGRAM setting
+            //# sent by the server in the handshake is greater than or equal to the stored value; if
+            //# not, the client MUST terminate the connection with error H3_SETTINGS_ERROR.
             (remembered.datagrams && !self.datagrams, "H3_DATAGRAM"),
         ]
         .into_iter()

@@ -102,6 +102,14 @@ impl Server {
             Ok(Some((stream, payload))) if self.exchanges.contains_key(&stream) => {
                 self.events.push_back(ServerEvent::Datagram { stream, payload });
             }
+            // https://www.rfc-editor.org/rfc/rfc9297#section-2.1
+            //# If an HTTP/3 Datagram is received and its Quarter Stream ID field maps to a stream
+            //# that has not yet been created, the receiver SHALL either drop that datagram silently
+            //# or buffer it temporarily (on the order of a round trip) while awaiting the creation
+            //# of the corresponding stream.
+            // https://www.rfc-editor.org/rfc/rfc9297#section-2.1
+            //# If a datagram is received after the corresponding stream's receive side is closed,
+            //# the received datagrams MUST be silently dropped.
             // Of a request that is over or has not come, or not asked for.
             Ok(_) => {}
             Err(error) => self.fail_connection(error),

@@ -39,8 +39,8 @@ pub enum RespondError {
         /// The client's limit, in octets.
         limit: u64,
     },
-    /// The client takes no datagrams, or has not said so yet.
-    #[error("the client takes no datagrams")]
+    /// This end or the client takes no datagrams, or the client has not said so yet.
+    #[error("not both ends take datagrams")]
     NoDatagrams,
     /// The transport refused, as it does after the client cancelled.
     #[error(transparent)]
@@ -144,7 +144,7 @@ impl Server {
     /// # Errors
     /// [`RespondError::NoRequest`] if the exchange is over; [`RespondError::NoDatagrams`].
     pub fn datagram(&self, stream: StreamId, payload: &[u8]) -> Result<Bytes, RespondError> {
-        if !self.control.peer().datagrams {
+        if !self.control.may_send_datagrams() {
             return Err(RespondError::NoDatagrams);
         }
         if !self.exchanges.contains_key(&stream) {
