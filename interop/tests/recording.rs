@@ -1,5 +1,4 @@
 //! A load that is written as a HAR file, read by a foreign reader.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use har::Spec;
 use quipu_base::{Bytes, Duration};

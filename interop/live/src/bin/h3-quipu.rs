@@ -2,16 +2,12 @@
 //!
 //! `SSLKEYLOGFILE` names a file for the secrets of connections, `QLOGDIR` a folder for their qlog.
 
-use std::sync::Arc;
-
-use quipu_interop_live::{Failure, Options, Role, finish};
-use quipu_qlog::QlogFolder;
-use quipu_quic::recorder::RecorderFactory;
+use quipu_interop_live::{Failure, Options, finish};
 
 #[path = "../quipu/http3/client.rs"]
 mod client;
-#[path = "../quipu/logs.rs"]
-mod logs;
+#[path = "../quipu/program.rs"]
+mod program;
 #[path = "../quipu/http3/server.rs"]
 mod server;
 #[path = "../quipu/settings.rs"]
@@ -23,17 +19,7 @@ async fn main() {
 }
 
 async fn run() -> Result<(), Failure> {
-    let options = Arc::new(Options::read_http3()?);
-    let logs = logs::qlog_folder(options.role)?;
-    let recorders: Option<RecorderFactory> = logs.as_ref().map(QlogFolder::recorders);
-    match options.role {
-        Role::Client => client::run(&options, recorders).await?,
-        Role::Server => server::run(&options, recorders).await?,
-    }
-    if let Some(logs) = logs {
-        logs.finish()?;
-    }
-    Ok(())
+    program::run(Options::read_http3()?).await
 }
 
 /// Tells how much QPACK's dynamic tables were used: fields inserted by this end, references to these, and

@@ -5,16 +5,13 @@
 //! `SSLKEYLOGFILE` names a file for the secrets of connections, `QLOGDIR` a folder for their qlog.
 
 use std::path::Path;
-use std::sync::Arc;
 
-use quipu_interop_live::{Failure, Options, Role, certificate, finish};
-use quipu_qlog::QlogFolder;
-use quipu_quic::recorder::RecorderFactory;
+use quipu_interop_live::{Failure, Options, certificate, finish};
 
 #[path = "../quipu/client.rs"]
 mod client;
-#[path = "../quipu/logs.rs"]
-mod logs;
+#[path = "../quipu/program.rs"]
+mod program;
 #[path = "../quipu/server.rs"]
 mod server;
 #[path = "../quipu/settings.rs"]
@@ -32,15 +29,5 @@ async fn run() -> Result<(), Failure> {
     {
         return certificate::make(Path::new(folder), rest.contains(&"long"));
     }
-    let options = Arc::new(Options::read()?);
-    let logs = logs::qlog_folder(options.role)?;
-    let recorders: Option<RecorderFactory> = logs.as_ref().map(QlogFolder::recorders);
-    match options.role {
-        Role::Client => client::run(&options, recorders).await?,
-        Role::Server => server::run(&options, recorders).await?,
-    }
-    if let Some(logs) = logs {
-        logs.finish()?;
-    }
-    Ok(())
+    program::run(Options::read()?).await
 }

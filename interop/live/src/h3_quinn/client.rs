@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 use h3::client::SendRequest;
 use h3::error::{Code, StreamError};
 use h3_quinn::OpenStreams;
@@ -71,12 +71,8 @@ impl http3::Client for Client {
         stream.finish().await?;
         let head = stream.recv_response().await?;
         let mut body = BytesMut::new();
-        while let Some(mut part) = stream.recv_data().await? {
-            while part.has_remaining() {
-                let piece = part.chunk();
-                body.extend_from_slice(piece);
-                part.advance(piece.len());
-            }
+        while let Some(part) = stream.recv_data().await? {
+            body.put(part);
             if body.len() > LIMIT {
                 return Err(format!("the response is longer than {LIMIT} B").into());
             }

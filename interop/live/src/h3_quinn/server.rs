@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 use h3::error::StreamError;
 use h3::server::{Connection, RequestResolver};
 use quinn::Incoming;
@@ -62,12 +62,8 @@ async fn answer(
 ) -> Result<(), Failure> {
     let (request, mut stream) = request.resolve_request().await?;
     let mut body = BytesMut::new();
-    while let Some(mut part) = stream.recv_data().await? {
-        while part.has_remaining() {
-            let piece = part.chunk();
-            body.extend_from_slice(piece);
-            part.advance(piece.len());
-        }
+    while let Some(part) = stream.recv_data().await? {
+        body.put(part);
         if body.len() > LIMIT {
             return Err(format!("the request is longer than {LIMIT} B").into());
         }

@@ -11,7 +11,7 @@ use quipu_tokio::error::ConnectionError;
 use quipu_tokio::{ClientConfig, Connection, Endpoint, PathEvent, Via};
 use tokio::task::JoinSet;
 
-use crate::settings;
+use crate::{program, settings};
 
 /// Bytes of a file, at most.
 const LIMIT: usize = 1 << 30;
@@ -33,15 +33,11 @@ pub(crate) async fn run(
             builder = builder.via(Via::Address(*address));
         }
     }
-    if let Some(recorders) = recorders {
-        builder = builder.record(recorders);
-    }
-    let endpoint = builder.bind()?;
+    let endpoint = program::bind_client(builder, recorders)?;
     for urls in options.connections() {
         fetch_all(options, &endpoint, &config, urls).await?;
     }
-    // Servers are told that their connections are over.
-    endpoint.wait_idle_for(quipu_base::Duration::from_secs(5)).await;
+    program::farewell(&endpoint).await;
     Ok(())
 }
 

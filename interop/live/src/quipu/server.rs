@@ -9,7 +9,7 @@ use quipu_quic::recorder::RecorderFactory;
 use quipu_tokio::uplink::{Usable, uplinks};
 use quipu_tokio::{Connection, Endpoint, Incoming, PathEvent, RecvStream, SendStream};
 
-use crate::settings;
+use crate::{program, settings};
 
 pub(crate) async fn run(
     options: &Arc<Options>,
@@ -22,13 +22,7 @@ pub(crate) async fn run(
     if let Some(other) = other {
         builder = builder.listen(other);
     }
-    if let Some(recorders) = recorders {
-        builder = builder.record(recorders);
-    }
-    let endpoint = builder.bind()?;
-    for address in endpoint.local_addresses() {
-        facts::tell("listening", address);
-    }
+    let endpoint = program::bind_server(builder, recorders)?;
     while let Some(incoming) = endpoint.accept().await {
         if options.case == Case::Retry && !incoming.is_address_proved() && incoming.may_retry() {
             facts::tell("retry_sent", u8::from(incoming.retry()));

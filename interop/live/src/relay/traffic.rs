@@ -303,6 +303,7 @@ async fn read(socket: Arc<Socket>, source: Source, sender: mpsc::UnboundedSender
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "the relay works in real time")]
 fn now() -> Instant {
     Instant::now()
 }

@@ -11,7 +11,7 @@ use quipu_tokio::http3::http::{Request, Response};
 use quipu_tokio::http3::{ClientConfig, ErrorCode, Http3Client, Http3Error, RequestError};
 use quipu_tokio::{ClientConfig as QuicConfig, Endpoint};
 
-use crate::settings;
+use crate::{program, settings};
 
 /// Bytes of a body that are read at once.
 const PIECE: usize = 1 << 16;
@@ -24,14 +24,10 @@ pub(crate) async fn run(
     recorders: Option<RecorderFactory>,
 ) -> Result<(), Failure> {
     let config = settings::client(options)?;
-    let mut builder = Endpoint::client();
-    if let Some(recorders) = recorders {
-        builder = builder.record(recorders);
-    }
-    let mut connector = Connector { endpoint: builder.bind()?, config, last: None };
+    let endpoint = program::bind_client(Endpoint::client(), recorders)?;
+    let mut connector = Connector { endpoint, config, last: None };
     http3::fetch(options, &mut connector).await?;
-    // Servers are told that their connections are over.
-    connector.endpoint.wait_idle_for(quipu_base::Duration::from_secs(5)).await;
+    program::farewell(&connector.endpoint).await;
     Ok(())
 }
 

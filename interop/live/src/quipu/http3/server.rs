@@ -12,7 +12,7 @@ use quipu_tokio::http3::{Http3Error, Http3Request, Http3Server, ServerConfig};
 use quipu_tokio::{Endpoint, Incoming};
 use tokio::task::JoinSet;
 
-use crate::settings;
+use crate::{program, settings};
 
 /// Bytes of a body that are read at once.
 const PIECE: usize = 1 << 16;
@@ -22,14 +22,8 @@ pub(crate) async fn run(
     recorders: Option<RecorderFactory>,
 ) -> Result<(), Failure> {
     let (server, config) = settings::server(options, PreferredAddresses::default())?;
-    let mut builder = Endpoint::server(server).config(config).listen(options.listen);
-    if let Some(recorders) = recorders {
-        builder = builder.record(recorders);
-    }
-    let endpoint = builder.bind()?;
-    for address in endpoint.local_addresses() {
-        facts::tell("listening", address);
-    }
+    let builder = Endpoint::server(server).config(config).listen(options.listen);
+    let endpoint = program::bind_server(builder, recorders)?;
     while let Some(incoming) = endpoint.accept().await {
         tokio::spawn(serve(Arc::clone(options), incoming));
     }
