@@ -58,11 +58,12 @@ pub(crate) struct Response {
 }
 
 impl Firefox {
-    /// Starts a browser that finds all hosts of the page at the server, over HTTP/3 from the first request on, and
-    /// accepts its certificate. Without Firefox the caller is to skip its test.
-    pub(crate) fn start(served: &Served) -> Option<Firefox> {
+    /// Starts a browser that finds all hosts of the page at the server, and accepts its certificate. HTTP/3 is used
+    /// from the first request on if it is forced, or as soon as the browser has found it. Without Firefox the caller is
+    /// to skip its test.
+    pub(crate) fn start(served: &Served, force: bool) -> Option<Firefox> {
         let profile = TempDir::new().unwrap();
-        std::fs::write(profile.path().join("user.js"), preferences(served)).unwrap();
+        std::fs::write(profile.path().join("user.js"), preferences(served, force)).unwrap();
         std::fs::write(profile.path().join("cert_override.txt"), exceptions(served)).unwrap();
         let Some(child) = spawn(profile.path()) else {
             let required = std::env::var_os("QUIPU_FIREFOX_REQUIRED").is_some();
@@ -180,29 +181,34 @@ impl Firefox {
     }
 }
 
-/// All names lead to the server, and HTTP/3 is used at once for those of the page, even with a certificate that no
-/// authority signed.
-fn preferences(served: &Served) -> String {
+/// All names lead to the server, and HTTP/3 is used even with a certificate that no authority signed; at once for the
+/// hosts of the page if it is forced.
+fn preferences(served: &Served, force: bool) -> String {
     let port = served.port;
-    let hosts = served.replay.hosts().iter();
-    let mapping: Vec<String> = hosts.map(|host| format!("{host};h3=:{port}")).collect();
-    let preferences = [
+    let mut preferences = vec![
         ("network.dns.forceResolve", json!("127.0.0.1")),
         ("network.socket.forcePort", json!(format!("443={port};80={port}"))),
-        ("network.http.http3.alt-svc-mapping-for-testing", json!(mapping.join(","))),
         ("network.http.http3.disable_when_third_party_roots_found", json!(false)),
     ];
-    let line = |(name, value): (&str, Value)| format!("user_pref({name:?}, {value});\n");
-    preferences.map(line).concat()
+    if force {
+        let hosts = served.replay.hosts().iter();
+        let mapping: Vec<String> = hosts.map(|host| format!("{host};h3=:{port}")).collect();
+        let mapping = json!(mapping.join(","));
+        preferences.push(("network.http.http3.alt-svc-mapping-for-testing", mapping));
+    }
+    preferences.iter().map(|(name, value)| format!("user_pref({name:?}, {value});\n")).collect()
 }
 
-/// The server's certificate, known by its hash, is accepted for each host of the page, over HTTP/3.
+/// The server's certificate, known by its hash, is accepted for each host of the page: over HTTP/3 at the port of the
+/// URL, and over TCP at the one that is connected to.
 fn exceptions(served: &Served) -> String {
     let pin: Vec<String> = served.pin.0.iter().map(|byte| format!("{byte:02X}")).collect();
     let pin = pin.join(":");
+    let ports = [443, served.port];
     // The identifier of SHA-256.
-    let line = |host| format!("{host}:443:\tOID.2.16.840.1.101.3.4.2.1\t{pin}\t\n");
-    served.replay.hosts().iter().map(line).collect()
+    let line = |host, port| format!("{host}:{port}:\tOID.2.16.840.1.101.3.4.2.1\t{pin}\t\n");
+    let hosts = served.replay.hosts().iter();
+    hosts.flat_map(|host| ports.map(|port| line(host, port))).collect()
 }
 
 /// The first of the programs that there is.

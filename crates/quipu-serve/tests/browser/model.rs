@@ -160,7 +160,7 @@ fn by_firefox(served: &Served, objects: usize, runs: u32) -> Vec<Load> {
         }
         Load { page: report.load_event - begun, objects }
     };
-    (0..runs).map_while(|_| Firefox::start(served)).map(load).collect()
+    (0..runs).map_while(|_| Firefox::start(served, true)).map(load).collect()
 }
 
 /// Inserts the times of one more object of that URL.

@@ -127,12 +127,34 @@ fn firefox_receives_every_object_over_http3() {
     for name in ["dojo-demo", "rust-vec", "mobileh2-google"] {
         let page = shipped(name);
         let served = Served::new(&page);
-        let Some(mut firefox) = Firefox::start(&served) else { return };
+        let Some(mut firefox) = Firefox::start(&served, true) else { return };
         let report = firefox.load(&served.replay.start(), page.objects().len());
         assert_eq!(report.failed, [], "{name}");
         assert_eq!(received(&report.responses), intact(&page, &served), "{name}");
         assert_eq!(differences(&page, &served.requests()), Vec::<String>::new(), "{name}");
     }
+}
+
+#[test]
+fn firefox_finds_http3_by_alt_svc() {
+    let _alone = alone();
+    let page = shipped("sb-admin");
+    let served = Served::new(&page);
+    let Some(mut firefox) = Firefox::start(&served, false) else { return };
+    let mut load = |count| {
+        let report = firefox.load(&served.replay.start(), count);
+        assert_eq!(report.failed, []);
+        report.responses
+    };
+    let first = load(page.objects().len());
+    let document = first.iter().find(|response| response.url == served.replay.start());
+    assert_eq!(document.unwrap().protocol, "h2");
+    // Firefox requests the icon of a site once.
+    let mut expected = intact(&page, &served);
+    expected.retain(|(place, ..)| !place.ends_with("/favicon.ico"));
+    // As long as there is a connection over TCP, it may be used.
+    let loads: Vec<Vec<Received>> = (0..3).map(|_| received(&load(expected.len()))).collect();
+    assert!(loads.contains(&expected), "never over HTTP/3 alone: {loads:?}");
 }
 
 #[test]
@@ -143,7 +165,7 @@ fn pages_that_are_asked_for_are_compared() {
         let page = shipped(name);
         let served = Served::new(&page);
         let requests = if std::env::var("QUIPU_REPLAY_BROWSER").is_ok_and(|it| it == "firefox") {
-            let Some(mut firefox) = Firefox::start(&served) else { return };
+            let Some(mut firefox) = Firefox::start(&served, true) else { return };
             firefox.load(&served.replay.start(), page.objects().len());
             served.requests()
         } else {
