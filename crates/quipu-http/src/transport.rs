@@ -121,7 +121,8 @@ pub trait Transport {
     fn round_trip_time(&self) -> Duration;
 }
 
-/// What HTTP/3 needs more than HTTP/2 does: its bodies have frames, which are read one at a time.
+/// What HTTP/3 needs more than HTTP/2 does: its bodies have frames, which are read one at a time. HTTP/2
+/// needs it to read no more of a body than is asked for.
 pub trait StreamTransport: Transport {
     /// Reads as [`Transport::read`] does, but `max` octets at most. What is not read gives the peer no
     /// credit for more.

@@ -17,10 +17,10 @@ use crate::exchange::Failure;
 use crate::field::FieldList;
 use crate::hpack::Outcome;
 use crate::message::{self, MessageError};
-use crate::transport::Transport;
+use crate::transport::{ReadState, StreamError, StreamTransport, Transport};
 
 use push::Promises;
-use request::check_priority;
+use request::{REQUESTS_BEFORE_SETTINGS, check_priority};
 pub use request::{Request, RequestError};
 
 /// The client's end of a connection: sends requests, receives responses.
@@ -161,6 +161,13 @@ impl Client {
         self.exchanges.len()
     }
 
+    /// Requests that the server's limit leaves room for; the transport's limit of streams holds, too.
+    pub fn free(&self) -> u64 {
+        let limit = self.control.peer_concurrency().unwrap_or(REQUESTS_BEFORE_SETTINGS);
+        let requests = self.exchanges.len() - self.promises.open();
+        u64::from(limit).saturating_sub(requests as u64)
+    }
+
     /// Octets, an end or a reset came on `stream`. Bodies go to `sink`, in order per stream.
     pub fn on_stream_readable<T: Transport>(
         &mut self,
@@ -177,11 +184,48 @@ impl Client {
             }
             return;
         }
+        self.read_body(transport, stream, |transport, sink| transport.read(stream, sink), sink);
+    }
+
+    /// Reads `most` octets of a response's body at most, into `sink`, and returns how many. What is not read
+    /// gives the server no credit; reading none finds an end that nothing precedes. Nothing is read before
+    /// the head was [told](Client::poll). To be called in place of
+    /// [`on_stream_readable`](Client::on_stream_readable) for the streams of requests, where bodies are read as the
+    /// application asks for them.
+    pub fn read<T: StreamTransport>(
+        &mut self,
+        transport: &mut T,
+        stream: StreamId,
+        most: u64,
+        sink: &mut dyn FnMut(StreamId, &[u8]),
+    ) -> u64 {
+        if self.state != State::Open || stream == CONTROL_STREAM {
+            return 0;
+        }
+        let mut taken = 0;
+        let sink = &mut |stream, octets: &[u8]| {
+            taken += octets.len() as u64;
+            sink(stream, octets);
+        };
+        let read = |transport: &mut T, sink: &mut dyn FnMut(&[u8])| {
+            transport.read_at_most(stream, most, sink)
+        };
+        self.read_body(transport, stream, read, sink);
+        taken
+    }
+
+    fn read_body<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        stream: StreamId,
+        read: impl FnOnce(&mut T, &mut dyn FnMut(&[u8])) -> Result<ReadState, StreamError>,
+        sink: &mut dyn FnMut(StreamId, &[u8]),
+    ) {
         let Some(exchange) = self.exchanges.get_mut(&stream) else { return };
         if exchange.receiving.phase != Phase::Body {
             return;
         }
-        match exchange.receiving.read(transport, stream, sink) {
+        match exchange.receiving.read(|sink| read(transport, sink), stream, sink) {
             Progress::Pending => {}
             Progress::Finished => {
                 exchange.receiving.phase = Phase::Done;

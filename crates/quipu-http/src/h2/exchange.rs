@@ -103,16 +103,21 @@ impl Receiving {
         Ok(())
     }
 
-    /// Hands what came to `sink`, but no octet beyond the stated length.
-    pub(super) fn read<T: Transport>(
+    /// Whether the head said that the body is empty.
+    pub(super) fn is_bodiless(&self) -> bool {
+        self.expected == Some(0)
+    }
+
+    /// Hands what `read` reads on `stream` to `sink`, but no octet beyond the stated length.
+    pub(super) fn read(
         &mut self,
-        transport: &mut T,
+        read: impl FnOnce(&mut dyn FnMut(&[u8])) -> Result<ReadState, StreamError>,
         stream: StreamId,
         sink: &mut dyn FnMut(StreamId, &[u8]),
     ) -> Progress {
         let limit = self.expected.unwrap_or(u64::MAX);
         let received = &mut self.received;
-        let state = transport.read(stream, &mut |octets| {
+        let state = read(&mut |octets| {
             *received = received.saturating_add(octets.len() as u64);
             if *received <= limit {
                 sink(stream, octets);

@@ -20,7 +20,7 @@ use super::{ErrorCode, FrameStreamId, Numbering};
 use crate::budget::{CANCEL_BURST, CancelBudget};
 use crate::exchange::Failure;
 use crate::priority::PriorityField;
-use crate::transport::{StreamError, Transport};
+use crate::transport::{ReadState, StreamError, StreamTransport, Transport};
 
 pub use push::PushError;
 pub use respond::RespondError;
@@ -153,6 +153,20 @@ impl Server {
         }
     }
 
+    /// Needs no more of a request that was answered: the client is told, unless the request has no body, and
+    /// the response goes on. <https://www.rfc-editor.org/rfc/rfc9113#section-8.1>
+    pub fn ignore_rest<T: Transport>(&mut self, transport: &mut T, stream: StreamId) {
+        let Some(exchange) = self.exchanges.get_mut(&stream) else { return };
+        let is_over = exchange.receiving.phase == Phase::Done;
+        if is_over || exchange.receiving.is_bodiless() {
+            return;
+        }
+        exchange.receiving.phase = Phase::Done;
+        // A request that came to its end needs nothing.
+        let _ = transport.stop_sending(stream, ErrorCode::NO_ERROR.to_quic());
+        self.forget_if_done(stream);
+    }
+
     /// Tells the client that no further requests are taken: those that came are answered, later ones
     /// are refused.
     ///
@@ -194,11 +208,50 @@ impl Server {
             }
             return;
         }
+        let read = |transport: &mut T, sink: &mut dyn FnMut(&[u8])| transport.read(stream, sink);
+        self.read_body(transport, (stream, now), read, sink);
+    }
+
+    /// Reads `most` octets of a request's body at most, into `sink`, and returns how many. What is not read
+    /// gives the client no credit; reading none finds an end that nothing precedes. Nothing is read before
+    /// the head was [told](Server::poll). To be called in place of
+    /// [`on_stream_readable`](Server::on_stream_readable) for the streams of requests, where bodies are read as the
+    /// application asks for them.
+    pub fn read<T: StreamTransport>(
+        &mut self,
+        transport: &mut T,
+        stream: StreamId,
+        now: Instant,
+        most: u64,
+        sink: &mut dyn FnMut(StreamId, &[u8]),
+    ) -> u64 {
+        if self.state == State::Failed || stream == CONTROL_STREAM {
+            return 0;
+        }
+        let mut taken = 0;
+        let sink = &mut |stream, octets: &[u8]| {
+            taken += octets.len() as u64;
+            sink(stream, octets);
+        };
+        let read = |transport: &mut T, sink: &mut dyn FnMut(&[u8])| {
+            transport.read_at_most(stream, most, sink)
+        };
+        self.read_body(transport, (stream, now), read, sink);
+        taken
+    }
+
+    fn read_body<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        (stream, now): (StreamId, Instant),
+        read: impl FnOnce(&mut T, &mut dyn FnMut(&[u8])) -> Result<ReadState, StreamError>,
+        sink: &mut dyn FnMut(StreamId, &[u8]),
+    ) {
         let Some(exchange) = self.exchanges.get_mut(&stream) else { return };
         if exchange.receiving.phase != Phase::Body {
             return;
         }
-        match exchange.receiving.read(transport, stream, sink) {
+        match exchange.receiving.read(|sink| read(transport, sink), stream, sink) {
             Progress::Pending => {}
             Progress::Finished => {
                 exchange.receiving.phase = Phase::Done;

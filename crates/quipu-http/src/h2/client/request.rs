@@ -22,7 +22,7 @@ use crate::transport::{StreamError, Transport};
 /// <https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2>
 //# It is recommended that this value be no smaller than 100, so as to not unnecessarily limit
 //# parallelism.
-const REQUESTS_BEFORE_SETTINGS: u32 = 100;
+pub(super) const REQUESTS_BEFORE_SETTINGS: u32 = 100;
 
 /// A request to send.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -135,7 +135,8 @@ impl Client {
         Ok(transport.finish(stream)?)
     }
 
-    /// Sends a PRIORITY frame: another place for a request, or for a group.
+    /// Sends a PRIORITY frame: another place for a request, or for a group. A client
+    /// [with urgencies](Client::with_urgencies) sends none.
     ///
     /// # Errors
     /// [`RequestError::NotOpen`], [`RequestError::Weight`], [`RequestError::SelfDependency`], or the
@@ -150,6 +151,9 @@ impl Client {
             return Err(RequestError::NotOpen);
         }
         check_priority(node, priority)?;
+        if self.no_tree {
+            return Ok(());
+        }
         let mut out = Vec::new();
         frame::encode_priority(node, priority, &mut out);
         Ok(transport.write(CONTROL_STREAM, Bytes::from(out))?)
@@ -216,14 +220,12 @@ impl Client {
         if let Some(priority) = priority {
             check_priority(next, priority)?;
         }
-        let concurrency = self.control.peer_concurrency().unwrap_or(REQUESTS_BEFORE_SETTINGS);
         // https://www.rfc-editor.org/rfc/rfc9113#section-5.1.2
         //# Endpoints MUST NOT exceed the limit set by their peer.
         // https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2
         //# A value of 0 for SETTINGS_MAX_CONCURRENT_STREAMS SHOULD NOT be treated as special by
         //# endpoints.
-        let requests = self.exchanges.len() - self.promises.open();
-        if requests as u64 >= u64::from(concurrency) {
+        if self.free() == 0 {
             return Err(RequestError::NoStream);
         }
         Ok(info)
