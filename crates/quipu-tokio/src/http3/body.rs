@@ -16,7 +16,7 @@ use super::error::Http3Error;
 use super::session::{Session, Slot, State};
 
 /// One exchange of a session. It is abandoned when it is dropped before its end.
-pub(super) struct Exchange<E: End> {
+pub(super) struct Exchange<E: End + ?Sized> {
     session: Arc<Session<E>>,
     pub(super) stream: StreamId,
     changed: Arc<Notify>,
@@ -26,7 +26,7 @@ pub(super) struct Exchange<E: End> {
     is_sent: AtomicBool,
 }
 
-impl<E: End> Exchange<E> {
+impl<E: End + ?Sized> Exchange<E> {
     /// `is_sent`: nothing more is to be sent.
     pub(super) fn new(
         session: Arc<Session<E>>,
@@ -146,19 +146,19 @@ impl<E: End> Exchange<E> {
 }
 
 /// What is known of an exchange.
-fn slot<E>(state: &mut State<E>, stream: StreamId) -> Result<&mut Slot, Http3Error> {
+fn slot<E: ?Sized>(state: &mut State<E>, stream: StreamId) -> Result<&mut Slot, Http3Error> {
     state.slots.get_mut(&stream).ok_or(Http3Error::Body(BodyError::NotSending(stream)))
 }
 
 fn check_stopped(slot: &Slot) -> Result<(), Http3Error> {
     match (slot.stopped, &slot.failure) {
-        (Some(code), _) => Err(Http3Error::Stopped(ErrorCode(code))),
+        (Some(code), _) => Err(Http3Error::Stopped(code)),
         (None, Some(failure)) => Err(failure.clone().into()),
         (None, None) => Ok(()),
     }
 }
 
-impl<E: End> Drop for Exchange<E> {
+impl<E: End + ?Sized> Drop for Exchange<E> {
     fn drop(&mut self) {
         let (is_read, is_sent) = (*self.is_read.get_mut(), *self.is_sent.get_mut());
         let is_over = {

@@ -2,7 +2,7 @@
 
 use http::header::{HeaderName, HeaderValue};
 use http::uri::{Authority, PathAndQuery, Scheme};
-use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
 use quipu_http::field::FieldList;
 use thiserror::Error;
 
@@ -62,7 +62,7 @@ pub(super) fn trailer_fields(headers: &HeaderMap) -> FieldList {
 
 fn push_headers(headers: &HeaderMap, fields: &mut FieldList) {
     for (name, value) in headers {
-        // Fields of HTTP/1 connections, which HTTP/3 does not have.
+        // Fields of HTTP/1 connections, which HTTP/2 and HTTP/3 do not have.
         let of_connection = matches!(
             name.as_str(),
             "connection"
@@ -84,7 +84,7 @@ fn push_headers(headers: &HeaderMap, fields: &mut FieldList) {
 }
 
 /// A request of these fields, which were checked.
-pub(super) fn request(fields: &FieldList) -> Result<Request<()>, ConvertError> {
+pub(super) fn request(version: Version, fields: &FieldList) -> Result<Request<()>, ConvertError> {
     let text = |name: &str| {
         let value = fields.get(name);
         value
@@ -110,17 +110,21 @@ pub(super) fn request(fields: &FieldList) -> Result<Request<()>, ConvertError> {
     let mut request = Request::new(());
     *request.uri_mut() = uri.build().map_err(|error| wrong(":path", error))?;
     *request.method_mut() = method;
-    *request.version_mut() = http::Version::HTTP_3;
+    *request.version_mut() = version;
     *request.headers_mut() = headers(fields)?;
     Ok(request)
 }
 
 /// A response of these fields, which were checked.
-pub(super) fn response(status: u16, fields: &FieldList) -> Result<Response<()>, ConvertError> {
+pub(super) fn response(
+    version: Version,
+    status: u16,
+    fields: &FieldList,
+) -> Result<Response<()>, ConvertError> {
     let mut response = Response::new(());
     *response.status_mut() =
         StatusCode::from_u16(status).map_err(|error| wrong(":status", error))?;
-    *response.version_mut() = http::Version::HTTP_3;
+    *response.version_mut() = version;
     *response.headers_mut() = headers(fields)?;
     Ok(response)
 }
@@ -151,7 +155,7 @@ mod tests {
         sent.headers_mut().insert("connection", HeaderValue::from_static("close"));
         let fields = request_fields(&sent).unwrap();
         assert_eq!(fields.get(":authority"), Some(&b"a.example:8443"[..]));
-        let received = request(&fields).unwrap();
+        let received = request(Version::HTTP_3, &fields).unwrap();
         assert_eq!(received.uri(), "https://a.example:8443/p?q=1");
         assert_eq!(received.headers().get_all("x-a").iter().count(), 2);
         assert!(!received.headers().contains_key("connection"));
@@ -164,13 +168,13 @@ mod tests {
         let connect = Request::connect("b.example:443").body(()).unwrap();
         let fields = request_fields(&connect).unwrap();
         assert_eq!(fields.len(), 2);
-        assert_eq!(request(&fields).unwrap().uri(), "b.example:443");
+        assert_eq!(request(Version::HTTP_3, &fields).unwrap().uri(), "b.example:443");
     }
 
     #[test]
     fn responses_survive_both_ways() {
         let sent = Response::builder().status(418).header("x", "y").body(()).unwrap();
-        let received = response(418, &response_fields(&sent)).unwrap();
+        let received = response(Version::HTTP_2, 418, &response_fields(&sent)).unwrap();
         assert_eq!((received.status(), received.headers()), (sent.status(), sent.headers()));
     }
 
@@ -182,7 +186,7 @@ mod tests {
                 .with(":scheme", "https")
                 .with(":authority", "a.example")
                 .with(":path", path);
-            let _ = request(&fields);
+            let _ = request(Version::HTTP_3, &fields);
         }
     }
 }

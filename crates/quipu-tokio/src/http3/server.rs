@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, Request, Response};
-use quipu_base::StreamId;
-use quipu_http::h3::{Body, ErrorCode, Server, ServerConfig, TableUse};
+use http::{HeaderMap, Request, Response, Version};
+use quipu_base::{Duration, StreamId};
+use quipu_http::h2;
+use quipu_http::h3::{ErrorCode, Server, ServerConfig, TableUse};
 
 use super::body::Exchange;
 use super::convert;
+use super::end::ServerEnd;
 use super::error::Http3Error;
 use super::session::Session;
 use crate::connection::Connection;
@@ -16,7 +18,7 @@ use crate::connection::Connection;
 /// A connection on which requests come. Clones are the same one; each request is given to one of them.
 #[derive(Clone)]
 pub struct Http3Server {
-    session: Arc<Session<Server>>,
+    session: Arc<Session<dyn ServerEnd>>,
 }
 
 impl Http3Server {
@@ -28,9 +30,33 @@ impl Http3Server {
     /// # Errors
     /// Why the connection ended, or that the client does not let this end open the streams that HTTP/3 needs.
     pub fn new(connection: Connection, config: ServerConfig) -> Result<Http3Server, Http3Error> {
-        let session = Session::begin(connection, Server::new(config), true)?;
-        session.call(|state, streams| state.end.start(streams))??;
-        Ok(Http3Server { session })
+        let end = Box::new(Server::new(config)) as Box<dyn ServerEnd>;
+        Ok(Http3Server { session: Session::begin(connection, end, true)? })
+    }
+
+    /// Takes a connection over whose protocol is [`HTTP2_ALPN`](super::HTTP2_ALPN): the same calls over HTTP/2
+    /// on QUIC streams. It carries no trailers and no responses with status 1xx, and nothing is pushed. Places in
+    /// the dependency tree and urgencies both reach the policies.
+    ///
+    /// # Errors
+    /// Why the connection ended.
+    pub fn http2(
+        connection: Connection,
+        config: h2::ServerConfig,
+    ) -> Result<Http3Server, Http3Error> {
+        let end = Box::new(h2::Server::new(config)) as Box<dyn ServerEnd>;
+        Ok(Http3Server { session: Session::begin(connection, end, true)? })
+    }
+
+    /// Which version it speaks: HTTP/2 or HTTP/3.
+    pub fn version(&self) -> Version {
+        self.session.version
+    }
+
+    /// Ends the connection once the client has all that was sent, at the latest after `limit`.
+    pub fn close_when_delivered(&self, limit: Duration) {
+        let code = self.session.lock().end.no_error();
+        self.session.connection.close_when_delivered(limit, code, b"");
     }
 
     /// The connection.
@@ -38,7 +64,7 @@ impl Http3Server {
         &self.session.connection
     }
 
-    /// How much QPACK's dynamic tables are used.
+    /// How much QPACK's dynamic tables are used; not at all over HTTP/2.
     pub fn table_use(&self) -> TableUse {
         self.session.lock().end.table_use()
     }
@@ -73,7 +99,7 @@ impl Http3Server {
             };
             let session = Arc::clone(&self.session);
             let exchange = Exchange::new(session, stream, changed, false);
-            match convert::request(&fields) {
+            match convert::request(self.session.version, &fields) {
                 Ok(head) => return Ok(Http3Request { head, exchange: Arc::new(exchange) }),
                 Err(_) => exchange.abandon(ErrorCode::MESSAGE_ERROR),
             }
@@ -85,25 +111,24 @@ impl Http3Server {
     /// # Errors
     /// Why the connection ended.
     pub fn go_away(&self) -> Result<(), Http3Error> {
-        // A connection that cannot write ends.
-        self.session.call(|state, streams| state.end.go_away(streams)).map(|_| ())
+        self.session.call(|state, streams| state.end.go_away(streams))
     }
 }
 
 /// A request, and its response. It is abandoned when it is dropped before the response is complete.
 pub struct Http3Request {
     head: Request<()>,
-    exchange: Arc<Exchange<Server>>,
+    exchange: Arc<Exchange<dyn ServerEnd>>,
 }
 
 /// What follows the head of a request.
 pub struct Http3RequestBody {
-    exchange: Arc<Exchange<Server>>,
+    exchange: Arc<Exchange<dyn ServerEnd>>,
 }
 
 /// Sends the response to a request.
 pub struct Http3Responder {
-    exchange: Arc<Exchange<Server>>,
+    exchange: Arc<Exchange<dyn ServerEnd>>,
 }
 
 impl Http3Request {
@@ -145,17 +170,15 @@ impl Http3RequestBody {
 }
 
 impl Http3Responder {
-    /// Tells something before the response: status 1xx.
+    /// Tells something before the response: status 1xx. HTTP/2 over QUIC streams does not carry it.
     ///
     /// # Errors
     /// See [`Http3Error`].
     pub fn inform(&mut self, response: &Response<()>) -> Result<(), Http3Error> {
         let stream = self.exchange.stream;
         let fields = convert::response_fields(response);
-        Ok(self
-            .exchange
-            .session()
-            .call(|state, streams| state.end.inform(streams, stream, &fields))??)
+        let session = self.exchange.session();
+        session.call(|state, streams| state.end.inform(streams, stream, &fields))?
     }
 
     /// Sends the head of the response, which has no body unless it `has_body`: then
@@ -166,10 +189,9 @@ impl Http3Responder {
     pub fn respond<B>(&mut self, response: &Response<B>, has_body: bool) -> Result<(), Http3Error> {
         let stream = self.exchange.stream;
         let fields = convert::response_fields(response);
-        let body = if has_body { Body::Streamed } else { Body::Empty };
         self.exchange
             .session()
-            .call(|state, streams| state.end.respond(streams, stream, &fields, body))??;
+            .call(|state, streams| state.end.respond(streams, stream, &fields, has_body))??;
         if !has_body {
             self.exchange.set_sent();
         }
@@ -185,7 +207,8 @@ impl Http3Responder {
         self.exchange.send_data(octets).await
     }
 
-    /// Ends the response's body, with trailers or without.
+    /// Ends the response's body, with trailers or without. HTTP/2 over QUIC streams carries no trailers, and
+    /// drops them.
     ///
     /// # Errors
     /// See [`Http3Error`].

@@ -5,16 +5,16 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use http::Version;
 use quipu_base::StreamId;
 use quipu_http::field::FieldList;
-use quipu_http::h3::{self, ErrorCode, Failure};
+use quipu_http::h3::{ErrorCode, Failure};
 use tokio::sync::Notify;
 
 use super::end::{End, News, Streams};
 use super::error::Http3Error;
 use crate::connection::Connection;
 use crate::entry::Entry;
-use crate::error::ConnectionError;
 
 /// What an exchange has of its peer's message.
 #[derive(Default)]
@@ -25,26 +25,29 @@ pub(super) struct Slot {
     pub(super) finished: bool,
     pub(super) failure: Option<Failure>,
     /// The peer wants no more of this end's body.
-    pub(super) stopped: Option<u64>,
+    pub(super) stopped: Option<ErrorCode>,
     /// Something of that changed, or octets came, or there is room for some.
     pub(super) changed: Arc<Notify>,
 }
 
 /// What the mutex guards.
-pub(super) struct State<E> {
-    pub(super) end: E,
+pub(super) struct State<E: ?Sized> {
+    pub(super) end: Box<E>,
     pub(super) slots: BTreeMap<StreamId, Slot>,
     /// Requests that nobody has taken yet.
     pub(super) waiting: VecDeque<StreamId>,
     /// Why the connection cannot go on.
-    pub(super) failed: Option<h3::ConnectionError>,
+    pub(super) failed: Option<Http3Error>,
     /// Exchanges begin with their head, as at a server.
     opens: bool,
+    /// Requests that the peer's limit left room for when it was last looked.
+    free: u64,
 }
 
-/// A connection that carries HTTP/3.
-pub(super) struct Session<E> {
+/// A connection that carries HTTP.
+pub(super) struct Session<E: ?Sized> {
     pub(super) connection: Connection,
+    pub(super) version: Version,
     state: Mutex<State<E>>,
     /// Requests wait, or the connection ended.
     pub(super) arrived: Notify,
@@ -52,19 +55,21 @@ pub(super) struct Session<E> {
     pub(super) available: Notify,
 }
 
-impl<E: End> Session<E> {
-    /// Takes the connection over, and starts the task. `opens`: exchanges begin with their head.
+impl<E: End + ?Sized> Session<E> {
+    /// Takes the connection over, and starts the end and the task. `opens`: exchanges begin with their head.
     pub(super) fn begin(
         connection: Connection,
-        end: E,
+        end: Box<E>,
         opens: bool,
-    ) -> Result<Arc<Session<E>>, ConnectionError> {
+    ) -> Result<Arc<Session<E>>, Http3Error> {
         let shared = connection.shared();
         shared.with_entry(connection.handle(), Entry::begin_layer)?;
-        let state =
-            State { end, slots: BTreeMap::new(), waiting: VecDeque::new(), failed: None, opens };
+        let (version, free) = (end.version(), end.free());
+        let (slots, waiting) = (BTreeMap::new(), VecDeque::new());
+        let state = State { end, slots, waiting, failed: None, opens, free };
         let session = Arc::new(Session {
             connection,
+            version,
             state: Mutex::new(state),
             arrived: Notify::new(),
             available: Notify::new(),
@@ -81,6 +86,7 @@ impl<E: End> Session<E> {
                 }
             }
         });
+        session.call(|state, streams| state.end.start(streams))??;
         Ok(session)
     }
 
@@ -100,7 +106,7 @@ impl<E: End> Session<E> {
         let mut state = self.lock();
         let state = &mut *state;
         if let Some(error) = &state.failed {
-            return Err(error.clone().into());
+            return Err(error.clone());
         }
         let shared = self.connection.shared();
         let result = shared.with_connection(self.connection.handle(), |connection, _, now| {
@@ -180,12 +186,16 @@ impl<E: End> Session<E> {
                 News::Stopped { stream, code } => {
                     state.tell(stream, |slot| slot.stopped = Some(code));
                 }
-                News::ConnectionFailed(error) => {
-                    self.connection.close(error.code().0, error.to_string().as_bytes());
+                News::ConnectionFailed { code, error } => {
+                    self.connection.close(code, error.to_string().as_bytes());
                     state.failed = Some(error);
                     self.connection.signals().layer.notify_one();
                 }
             }
+        }
+        let free = state.end.free();
+        if free > std::mem::replace(&mut state.free, free) {
+            self.available.notify_waiters();
         }
     }
 
@@ -205,14 +215,14 @@ impl<E: End> Session<E> {
     }
 }
 
-impl<E> Drop for Session<E> {
+impl<E: ?Sized> Drop for Session<E> {
     fn drop(&mut self) {
         // The task finds nobody any more, and ends.
         self.connection.signals().layer.notify_one();
     }
 }
 
-impl<E> State<E> {
+impl<E: ?Sized> State<E> {
     fn tell(&mut self, stream: StreamId, tell: impl FnOnce(&mut Slot)) {
         if let Some(slot) = self.slots.get_mut(&stream) {
             tell(slot);

@@ -1,4 +1,4 @@
-//! HTTP/3: requests and responses over sockets.
+//! HTTP/3, and HTTP/2 over QUIC streams where both do the same: requests and responses over sockets.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -6,9 +6,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use quipu_policy::Urgency;
 use quipu_quic::tls::rustls::RustlsClient;
-use quipu_tokio::http3::http::{HeaderMap, HeaderValue, Request, Response};
+use quipu_tokio::http3::http::{HeaderMap, HeaderValue, Request, Response, Version};
 use quipu_tokio::http3::{
-    ALPN, ClientConfig, ErrorCode, Http3Client, Http3Error, Http3Server, ServerConfig,
+    ALPN, ClientConfig, ErrorCode, HTTP2_ALPN, Http3Client, Http3Error, Http3Server, ServerConfig,
 };
 use quipu_tokio::{Endpoint, TransportConfig};
 use tokio::net::UdpSocket;
@@ -16,29 +16,40 @@ use tokio::sync::Notify;
 
 use crate::setup::{NAME, Pair, Setup, limited, narrow, noise};
 
-struct Http {
-    client: Http3Client,
-    server: Http3Server,
-    pair: Pair,
+pub(crate) struct Http {
+    pub(crate) client: Http3Client,
+    pub(crate) server: Http3Server,
+    pub(crate) pair: Pair,
 }
 
-async fn http_over(transport: TransportConfig, config: ServerConfig) -> Http {
-    let pair = Setup::speaking(transport, ALPN, ALPN).connect().await;
-    let server = Http3Server::new(pair.there.clone(), config).unwrap();
-    let client = Http3Client::new(pair.here.clone(), Default::default()).unwrap();
+/// What the tests are done over.
+const BOTH: [Version; 2] = [Version::HTTP_3, Version::HTTP_2];
+
+async fn http_over(version: Version, transport: TransportConfig) -> Http {
+    let alpn = if version == Version::HTTP_2 { HTTP2_ALPN } else { ALPN };
+    let pair = Setup::speaking(transport, alpn, alpn).connect().await;
+    let (there, here) = (pair.there.clone(), pair.here.clone());
+    let (server, client) = if version == Version::HTTP_2 {
+        let server = Http3Server::http2(there, Default::default()).unwrap();
+        (server, Http3Client::http2(here, Default::default()).unwrap())
+    } else {
+        let server = Http3Server::new(there, ServerConfig::default()).unwrap();
+        (server, Http3Client::new(here, ClientConfig::default()).unwrap())
+    };
+    assert_eq!((server.version(), client.version()), (version, version));
     Http { client, server, pair }
 }
 
-async fn http() -> Http {
-    http_over(TransportConfig::default(), ServerConfig::default()).await
+async fn http(version: Version) -> Http {
+    http_over(version, TransportConfig::default()).await
 }
 
-fn get(path: &str) -> Request<()> {
+pub(crate) fn get(path: &str) -> Request<()> {
     Request::get(format!("https://quipu.test{path}")).body(()).unwrap()
 }
 
 /// Answers each request with what its path says: so many octets.
-fn serve_sizes(server: Http3Server) -> tokio::task::JoinHandle<()> {
+pub(crate) fn serve_sizes(server: Http3Server) -> tokio::task::JoinHandle<()> {
     tokio::spawn(async move {
         while let Ok(request) = server.accept().await {
             tokio::spawn(async move {
@@ -62,44 +73,47 @@ fn serve_sizes(server: Http3Server) -> tokio::task::JoinHandle<()> {
 
 #[tokio::test]
 async fn a_hundred_requests_at_once_are_answered_whole() {
-    limited(async {
-        let Http { client, server, pair: _pair } = http().await;
-        serve_sizes(server.clone());
-        let mut requests = tokio::task::JoinSet::new();
-        for nth in 0..100_usize {
-            let client = client.clone();
-            requests.spawn(async move {
-                let size = nth * 1_717;
-                let mut request = get(&format!("/{size}"));
-                let urgency = HeaderValue::from_str(&format!("u={}", nth % 8)).unwrap();
-                request.headers_mut().insert("priority", urgency);
-                let mut exchange = client.request(request, false).await.unwrap();
-                let response = exchange.response().await.unwrap();
-                assert_eq!(response.headers()["content-length"], size.to_string());
-                let mut body = Vec::new();
-                while let Some(octets) = exchange.data(10_000).await.unwrap() {
-                    body.extend_from_slice(&octets);
-                }
-                assert!(body == noise(size as u64, size), "{nth}");
-            });
-        }
-        while let Some(done) = requests.join_next().await {
-            done.unwrap();
-        }
-        assert!(client.table_use().received > 0, "responses use the dynamic table");
-        assert!(client.peer_settings().is_some());
-        while server.active() > 0 {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    for version in BOTH {
+        limited(async {
+            let Http { client, server, pair: _pair } = http(version).await;
+            serve_sizes(server.clone());
+            let mut requests = tokio::task::JoinSet::new();
+            for nth in 0..100_usize {
+                let client = client.clone();
+                requests.spawn(async move {
+                    let size = nth * 1_717;
+                    let mut request = get(&format!("/{size}"));
+                    let urgency = HeaderValue::from_str(&format!("u={}", nth % 8)).unwrap();
+                    request.headers_mut().insert("priority", urgency);
+                    let mut exchange = client.request(request, false).await.unwrap();
+                    let response = exchange.response().await.unwrap();
+                    assert_eq!(response.headers()["content-length"], size.to_string());
+                    let mut body = Vec::new();
+                    while let Some(octets) = exchange.data(10_000).await.unwrap() {
+                        body.extend_from_slice(&octets);
+                    }
+                    assert!(body == noise(size as u64, size), "{nth}");
+                });
+            }
+            while let Some(done) = requests.join_next().await {
+                done.unwrap();
+            }
+            if version == Version::HTTP_3 {
+                assert!(client.table_use().received > 0, "responses use the dynamic table");
+                assert!(client.peer_settings().is_some());
+            }
+            while server.active() > 0 {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+    }
 }
 
 #[tokio::test]
 async fn bodies_trailers_and_hints_cross_over_small_windows() {
     limited(async {
-        let Http { client, server, pair: _pair } =
-            http_over(narrow(4_096), ServerConfig::default()).await;
+        let Http { client, server, pair: _pair } = http_over(Version::HTTP_3, narrow(4_096)).await;
         let echo = tokio::spawn(async move {
             let (_, mut body, mut request) = server.accept().await.unwrap().into_parts();
             let hints =
@@ -137,135 +151,150 @@ async fn bodies_trailers_and_hints_cross_over_small_windows() {
 
 #[tokio::test]
 async fn what_is_not_read_holds_the_sender_back() {
-    limited(async {
-        let Http { client, server, pair: _pair } =
-            http_over(narrow(10_000), ServerConfig::default()).await;
-        let serving = tokio::spawn(async move {
-            let (_, _body, mut request) = server.accept().await.unwrap().into_parts();
-            request.respond(&Response::new(()), true).unwrap();
-            let mut sent = 0;
-            let mut part = 0;
-            loop {
-                let octets = Bytes::from(noise(part, 1_000));
-                let wait = std::time::Duration::from_millis(300);
-                match tokio::time::timeout(wait, request.send_data(octets)).await {
-                    Ok(result) => result.unwrap(),
-                    Err(_) => return sent,
+    for version in BOTH {
+        limited(async {
+            let Http { client, server, pair: _pair } = http_over(version, narrow(10_000)).await;
+            let serving = tokio::spawn(async move {
+                let (_, _body, mut request) = server.accept().await.unwrap().into_parts();
+                request.respond(&Response::new(()), true).unwrap();
+                let mut sent = 0;
+                let mut part = 0;
+                loop {
+                    let octets = Bytes::from(noise(part, 1_000));
+                    let wait = std::time::Duration::from_millis(300);
+                    match tokio::time::timeout(wait, request.send_data(octets)).await {
+                        Ok(result) => result.unwrap(),
+                        Err(_) => return sent,
+                    }
+                    sent += 1_000;
+                    part += 1;
                 }
-                sent += 1_000;
-                part += 1;
-            }
-        });
-        let mut exchange = client.request(get("/"), false).await.unwrap();
-        exchange.response().await.unwrap();
-        let sent = serving.await.unwrap();
-        assert!(sent <= 40_000, "{sent} octets were taken though none was read");
-    })
-    .await;
+            });
+            let mut exchange = client.request(get("/"), false).await.unwrap();
+            exchange.response().await.unwrap();
+            let sent = serving.await.unwrap();
+            assert!(sent <= 40_000, "{sent} octets were taken though none was read");
+        })
+        .await;
+    }
 }
 
 #[tokio::test]
 async fn dropped_exchanges_tell_the_other_end() {
-    limited(async {
-        let Http { client, server, pair: _pair } = http().await;
-        // The client drops it.
-        let exchange = client.request(get("/1"), false).await.unwrap();
-        let (_, body, mut request) = server.accept().await.unwrap().into_parts();
-        request.respond(&Response::new(()), true).unwrap();
-        drop(exchange);
-        let stopped = loop {
-            match request.send_data(Bytes::from_static(b"x")).await {
-                Ok(()) => tokio::task::yield_now().await,
-                Err(error) => break error,
+    for version in BOTH {
+        limited(async {
+            let Http { client, server, pair: _pair } = http(version).await;
+            // The client drops it.
+            let exchange = client.request(get("/1"), false).await.unwrap();
+            let (_, body, mut request) = server.accept().await.unwrap().into_parts();
+            request.respond(&Response::new(()), true).unwrap();
+            drop(exchange);
+            let stopped = loop {
+                match request.send_data(Bytes::from_static(b"x")).await {
+                    Ok(()) => tokio::task::yield_now().await,
+                    Err(error) => break error,
+                }
+            };
+            assert!(
+                matches!(stopped, Http3Error::Stopped(ErrorCode::REQUEST_CANCELLED)),
+                "{stopped}"
+            );
+            drop((request, body));
+            // The server drops it without an answer.
+            let mut exchange = client.request(get("/2"), false).await.unwrap();
+            drop(server.accept().await.unwrap());
+            let failed = exchange.response().await.unwrap_err();
+            let code = if version == Version::HTTP_2 { "code 0x2" } else { "code 0x102" };
+            assert!(failed.to_string().contains(code), "{failed}");
+            // The server answers without reading: the response arrives whole.
+            let upload = Request::post("https://quipu.test/3").body(()).unwrap();
+            let mut exchange = client.request(upload, true).await.unwrap();
+            let (_, body, mut request) = server.accept().await.unwrap().into_parts();
+            request.respond(&Response::new(()), true).unwrap();
+            request.send_data(Bytes::from(noise(1, 100_000))).await.unwrap();
+            request.finish(None).unwrap();
+            drop((request, body));
+            assert_eq!(exchange.response().await.unwrap().status(), 200);
+            let mut length = 0;
+            while let Some(octets) = exchange.data(65_536).await.unwrap() {
+                length += octets.len();
             }
-        };
-        assert!(matches!(stopped, Http3Error::Stopped(ErrorCode::REQUEST_CANCELLED)), "{stopped}");
-        drop((request, body));
-        // The server drops it without an answer.
-        let mut exchange = client.request(get("/2"), false).await.unwrap();
-        drop(server.accept().await.unwrap());
-        let failed = exchange.response().await.unwrap_err();
-        assert!(failed.to_string().contains("0x102"), "{failed}");
-        // The server answers without reading: the response arrives whole.
-        let upload = Request::post("https://quipu.test/3").body(()).unwrap();
-        let mut exchange = client.request(upload, true).await.unwrap();
-        let (_, body, mut request) = server.accept().await.unwrap().into_parts();
-        request.respond(&Response::new(()), true).unwrap();
-        request.send_data(Bytes::from(noise(1, 100_000))).await.unwrap();
-        request.finish(None).unwrap();
-        drop((request, body));
-        assert_eq!(exchange.response().await.unwrap().status(), 200);
-        let mut length = 0;
-        while let Some(octets) = exchange.data(65_536).await.unwrap() {
-            length += octets.len();
-        }
-        assert_eq!(length, 100_000);
-        drop(exchange);
-        assert_eq!(server.active(), 0);
-    })
-    .await;
+            assert_eq!(length, 100_000);
+            drop(exchange);
+            assert_eq!(server.active(), 0);
+        })
+        .await;
+    }
 }
 
 #[tokio::test]
 async fn a_server_that_goes_away_answers_what_came() {
-    limited(async {
-        let Http { client, server, pair: _pair } = http().await;
-        let mut exchange = client.request(get("/1"), false).await.unwrap();
-        let (_, _body, mut request) = server.accept().await.unwrap().into_parts();
-        server.go_away().unwrap();
-        let refused = loop {
-            match client.request(get("/2"), false).await {
-                // On its way before the client heard: refused by the server.
-                Ok(mut late) => drop(late.response().await.unwrap_err()),
-                Err(error) => break error,
-            }
-        };
-        assert!(refused.to_string().contains("goes away"), "{refused}");
-        request.respond(&Response::new(()), false).unwrap();
-        assert_eq!(exchange.response().await.unwrap().status(), 200);
-        assert!(exchange.data(1).await.unwrap().is_none());
-    })
-    .await;
+    for version in BOTH {
+        limited(async {
+            let Http { client, server, pair: _pair } = http(version).await;
+            let mut exchange = client.request(get("/1"), false).await.unwrap();
+            let (_, _body, mut request) = server.accept().await.unwrap().into_parts();
+            server.go_away().unwrap();
+            let refused = loop {
+                match client.request(get("/2"), false).await {
+                    // On its way before the client heard: refused by the server.
+                    Ok(mut late) => drop(late.response().await.unwrap_err()),
+                    Err(error) => break error,
+                }
+            };
+            assert!(refused.to_string().contains("goes away"), "{refused}");
+            request.respond(&Response::new(()), false).unwrap();
+            assert_eq!(exchange.response().await.unwrap().status(), 200);
+            assert!(exchange.data(1).await.unwrap().is_none());
+        })
+        .await;
+    }
 }
 
 #[tokio::test]
 async fn requests_wait_for_a_free_stream() {
-    limited(async {
-        let transport = TransportConfig { max_streams: 4, ..TransportConfig::default() };
-        let Http { client, server, pair: _pair } =
-            http_over(transport, ServerConfig::default()).await;
-        serve_sizes(server);
-        let mut requests = tokio::task::JoinSet::new();
-        for _ in 0..40 {
-            let client = client.clone();
-            requests.spawn(async move {
-                let mut exchange = client.request(get("/3000"), false).await.unwrap();
-                exchange.response().await.unwrap();
-                while exchange.data(1_000).await.unwrap().is_some() {}
-            });
-        }
-        while let Some(done) = requests.join_next().await {
-            done.unwrap();
-        }
-    })
-    .await;
+    for version in BOTH {
+        limited(async {
+            let transport = TransportConfig { max_streams: 4, ..TransportConfig::default() };
+            let Http { client, server, pair: _pair } = http_over(version, transport).await;
+            serve_sizes(server);
+            let mut requests = tokio::task::JoinSet::new();
+            for _ in 0..40 {
+                let client = client.clone();
+                requests.spawn(async move {
+                    let mut exchange = client.request(get("/3000"), false).await.unwrap();
+                    exchange.response().await.unwrap();
+                    while exchange.data(1_000).await.unwrap().is_some() {}
+                });
+            }
+            while let Some(done) = requests.join_next().await {
+                done.unwrap();
+            }
+        })
+        .await;
+    }
 }
 
 #[tokio::test]
 async fn urgencies_are_told_again_and_the_end_of_the_connection_is_heard() {
-    limited(async {
-        let Http { client, server, pair } = http().await;
-        let mut exchange = client.request(get("/1"), false).await.unwrap();
-        let request = server.accept().await.unwrap();
-        exchange.update_priority(Urgency { level: 1, incremental: true }).unwrap();
-        pair.there.close(ErrorCode::NO_ERROR.0, b"bye");
-        let ended = exchange.response().await.unwrap_err();
-        assert!(matches!(ended, Http3Error::Connection(_)), "{ended}");
-        assert!(matches!(server.accept().await, Err(Http3Error::Connection(_))));
-        assert!(matches!(client.request(get("/"), false).await, Err(Http3Error::Connection(_))));
-        drop(request);
-    })
-    .await;
+    for version in BOTH {
+        limited(async {
+            let Http { client, server, pair } = http(version).await;
+            let mut exchange = client.request(get("/1"), false).await.unwrap();
+            let request = server.accept().await.unwrap();
+            exchange.update_priority(Urgency { level: 1, incremental: true }).unwrap();
+            pair.there.close(ErrorCode::NO_ERROR.0, b"bye");
+            let ended = exchange.response().await.unwrap_err();
+            assert!(matches!(ended, Http3Error::Connection(_)), "{ended}");
+            assert!(matches!(server.accept().await, Err(Http3Error::Connection(_))));
+            assert!(matches!(
+                client.request(get("/"), false).await,
+                Err(Http3Error::Connection(_))
+            ));
+            drop(request);
+        })
+        .await;
+    }
 }
 
 /// A relay before a server. From the server's first answer on it holds back what the client sends, but for

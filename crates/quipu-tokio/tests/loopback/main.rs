@@ -6,6 +6,7 @@ mod bursts;
 mod closing;
 mod errors;
 mod fixed_tls;
+mod http2;
 mod http3;
 mod identity;
 mod idle;

@@ -1,87 +1,42 @@
-//! What both ends have in common.
+//! The ends of HTTP/3.
 
 use bytes::Bytes;
-use quipu_base::{Instant, StreamId};
+use http::Version;
+use quipu_base::StreamId;
 use quipu_http::field::FieldList;
-use quipu_http::h3::{self, BodyError, Client, ErrorCode, Failure, Server};
-use quipu_http::transport::quic::{self, QuicStreams};
+use quipu_http::h2::StreamPriority;
+use quipu_http::h3::{
+    BodyError, Client, ClientEvent, ConnectionError, ErrorCode, Request, RequestError, Server,
+    ServerEvent, Settings, TableUse,
+};
+use quipu_http::transport::quic;
+use quipu_policy::Urgency;
 use quipu_quic::ConnectionEvent;
 
-use crate::engine::Calls;
+use super::{ClientEnd, End, News, Outgoing, ServerEnd, Streams, body};
+use crate::http3::error::Http3Error;
 
-/// The streams of a connection while it is called.
-pub(super) type Streams<'a, 'c> = QuicStreams<'a, Calls<'c>>;
-
-/// What happened at an end.
-pub(super) enum News {
-    /// The head of a request, or of a response with its status.
-    Head {
-        stream: StreamId,
-        status: u16,
-        fields: FieldList,
-    },
-    /// What precedes a response.
-    Informational {
-        stream: StreamId,
-        status: u16,
-        fields: FieldList,
-    },
-    Trailers {
-        stream: StreamId,
-        fields: FieldList,
-    },
-    Finished {
-        stream: StreamId,
-    },
-    Failed {
-        stream: StreamId,
-        failure: Failure,
-    },
-    /// The peer wants no more of what this end sends.
-    Stopped {
-        stream: StreamId,
-        code: u64,
-    },
-    ConnectionFailed(h3::ConnectionError),
-}
-
-/// An end of HTTP/3.
-pub(super) trait End: Send + 'static {
-    /// Tells it of an event of the connection, unless that is about a body.
-    fn pass(&mut self, streams: &mut Streams<'_, '_>, event: &ConnectionEvent);
-
-    /// Reads `most` octets of a body at most.
-    fn read(
-        &mut self,
-        streams: &mut Streams<'_, '_>,
-        stream: StreamId,
-        most: u64,
-        sink: &mut dyn FnMut(&[u8]),
-    ) -> u64;
-
-    fn poll(&mut self) -> Option<News>;
-
-    fn send_body(
-        &mut self,
-        streams: &mut Streams<'_, '_>,
-        stream: StreamId,
-        octets: Bytes,
-    ) -> Result<usize, BodyError>;
-
-    fn finish(
-        &mut self,
-        streams: &mut Streams<'_, '_>,
-        stream: StreamId,
-        trailers: Option<&FieldList>,
-    ) -> Result<(), BodyError>;
-
-    fn abandon(&mut self, streams: &mut Streams<'_, '_>, stream: StreamId, code: ErrorCode);
-
-    /// Nobody has the exchange any more; whether this end's message is complete.
-    fn drop_exchange(&mut self, streams: &mut Streams<'_, '_>, stream: StreamId, is_sent: bool);
+fn failed(error: ConnectionError) -> News {
+    News::ConnectionFailed { code: error.code().0, error: error.into() }
 }
 
 impl End for Client {
+    fn version(&self) -> Version {
+        Version::HTTP_3
+    }
+
+    fn no_error(&self) -> u64 {
+        ErrorCode::NO_ERROR.0
+    }
+
+    fn start(&mut self, streams: &mut Streams<'_, '_>) -> Result<(), Http3Error> {
+        Ok(Client::start(self, streams)?)
+    }
+
+    fn table_use(&self) -> TableUse {
+        Client::table_use(self)
+    }
+
     fn pass(&mut self, streams: &mut Streams<'_, '_>, event: &ConnectionEvent) {
         match *event {
             ConnectionEvent::Readable(stream) => {
@@ -102,7 +57,7 @@ impl End for Client {
     }
 
     fn poll(&mut self) -> Option<News> {
-        use h3::ClientEvent as Event;
+        use ClientEvent as Event;
         loop {
             return Some(match Client::poll(self)? {
                 Event::ResponseHead { stream, status, fields } => {
@@ -114,8 +69,10 @@ impl End for Client {
                 Event::Trailers { stream, fields } => News::Trailers { stream, fields },
                 Event::ResponseFinished { stream } => News::Finished { stream },
                 Event::ResponseFailed { stream, failure } => News::Failed { stream, failure },
-                Event::UploadStopped { stream, code } => News::Stopped { stream, code },
-                Event::ConnectionFailed(error) => News::ConnectionFailed(error),
+                Event::UploadStopped { stream, code } => {
+                    News::Stopped { stream, code: ErrorCode(code) }
+                }
+                Event::ConnectionFailed(error) => failed(error),
                 _ => continue,
             });
         }
@@ -149,10 +106,26 @@ impl End for Client {
 }
 
 impl End for Server {
+    fn version(&self) -> Version {
+        Version::HTTP_3
+    }
+
+    fn no_error(&self) -> u64 {
+        ErrorCode::NO_ERROR.0
+    }
+
+    fn start(&mut self, streams: &mut Streams<'_, '_>) -> Result<(), Http3Error> {
+        Ok(Server::start(self, streams)?)
+    }
+
+    fn table_use(&self) -> TableUse {
+        Server::table_use(self)
+    }
+
     fn pass(&mut self, streams: &mut Streams<'_, '_>, event: &ConnectionEvent) {
         match *event {
             ConnectionEvent::Readable(stream) => {
-                let now: Instant = streams.now;
+                let now = streams.now;
                 Server::read(self, streams, stream, now, 0, &mut |_, _| {});
             }
             ref event => quic::h3::pass_to_server(self, streams, event, &mut |_, _| {}),
@@ -171,7 +144,7 @@ impl End for Server {
     }
 
     fn poll(&mut self) -> Option<News> {
-        use h3::ServerEvent as Event;
+        use ServerEvent as Event;
         loop {
             return Some(match Server::poll(self)? {
                 Event::RequestHead { stream, fields, .. } => {
@@ -180,8 +153,10 @@ impl End for Server {
                 Event::Trailers { stream, fields } => News::Trailers { stream, fields },
                 Event::RequestFinished { stream } => News::Finished { stream },
                 Event::RequestFailed { stream, failure } => News::Failed { stream, failure },
-                Event::ResponseStopped { stream, code } => News::Stopped { stream, code },
-                Event::ConnectionFailed(error) => News::ConnectionFailed(error),
+                Event::ResponseStopped { stream, code } => {
+                    News::Stopped { stream, code: ErrorCode(code) }
+                }
+                Event::ConnectionFailed(error) => failed(error),
                 _ => continue,
             });
         }
@@ -215,5 +190,73 @@ impl End for Server {
         } else {
             self.reset(streams, stream, ErrorCode::INTERNAL_ERROR);
         }
+    }
+}
+
+impl ClientEnd for Client {
+    fn request(
+        &mut self,
+        streams: &mut Streams<'_, '_>,
+        request: &Outgoing<'_>,
+    ) -> Result<Option<StreamId>, Http3Error> {
+        let Outgoing { fields, has_body, place: _ } = *request;
+        let request = Request { fields: fields.clone(), body: body(has_body) };
+        match Client::request(self, streams, request) {
+            Ok(stream) => Ok(Some(stream)),
+            Err(RequestError::NoStream) => Ok(None),
+            Err(error) => Err(Http3Error::Request(error)),
+        }
+    }
+
+    fn update_priority(
+        &mut self,
+        streams: &mut Streams<'_, '_>,
+        stream: StreamId,
+        urgency: Urgency,
+    ) -> Result<(), Http3Error> {
+        Client::update_priority(self, streams, stream, urgency).map_err(Http3Error::Request)
+    }
+
+    fn place(
+        &mut self,
+        _: &mut Streams<'_, '_>,
+        _: StreamId,
+        _: StreamPriority,
+    ) -> Result<(), Http3Error> {
+        Ok(())
+    }
+
+    fn peer_settings(&self) -> Option<Settings> {
+        Client::peer_settings(self).copied()
+    }
+}
+
+impl ServerEnd for Server {
+    fn inform(
+        &mut self,
+        streams: &mut Streams<'_, '_>,
+        stream: StreamId,
+        fields: &FieldList,
+    ) -> Result<(), Http3Error> {
+        Ok(Server::inform(self, streams, stream, fields)?)
+    }
+
+    fn respond(
+        &mut self,
+        streams: &mut Streams<'_, '_>,
+        stream: StreamId,
+        fields: &FieldList,
+        has_body: bool,
+    ) -> Result<(), Http3Error> {
+        Ok(Server::respond(self, streams, stream, fields, body(has_body))?)
+    }
+
+    fn go_away(&mut self, streams: &mut Streams<'_, '_>) {
+        // A connection that cannot write ends.
+        let _ = Server::go_away(self, streams);
+    }
+
+    fn active(&self) -> usize {
+        Server::active(self)
     }
 }
