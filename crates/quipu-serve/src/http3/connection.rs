@@ -7,7 +7,10 @@ use http::{Request, Response};
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
 use quipu_tokio::Connection;
-use quipu_tokio::http3::{ErrorCode, Http3Error, Http3Request, Http3Server, ServerConfig};
+use quipu_tokio::http3::{
+    ErrorCode, HTTP2_ALPN, Http2Limits, Http2ServerConfig, Http3Error, Http3Request, Http3Server,
+    ServerConfig,
+};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tower_service::Service;
@@ -29,10 +32,14 @@ where
     S: Clone + Send + 'static,
     S::Future: Send + 'static,
 {
-    let server = match Http3Server::new(connection, config) {
+    let server = match connection.alpn().as_deref() {
+        Some(HTTP2_ALPN) => Http3Server::http2(connection, http2(&config)),
+        _ => Http3Server::new(connection, config),
+    };
+    let server = match server {
         Ok(server) => server,
         Err(error) => {
-            tracing::debug!(target: "quipu_serve", %error, "a connection has no HTTP/3");
+            tracing::debug!(target: "quipu_serve", %error, "a connection has no HTTP");
             return 0;
         }
     };
@@ -65,12 +72,22 @@ where
         }
         if stopping && exchanges.is_empty() {
             let limit = quipu_base::Duration::from_secs(5);
-            let connection = server.connection();
-            connection.close_when_delivered(limit, ErrorCode::NO_ERROR.0, b"");
-            connection.closed().await;
+            server.close_when_delivered(limit);
+            server.connection().closed().await;
             return 0;
         }
     }
+}
+
+/// What a server of HTTP/2 spends on a client that is the same for one of HTTP/3.
+fn http2(config: &ServerConfig) -> Http2ServerConfig {
+    let limits = Http2Limits {
+        decoding_table: config.limits.decoding_table,
+        encoding_table: config.limits.encoding_table,
+        field_list: config.limits.field_list,
+        header_block: config.limits.field_section,
+    };
+    Http2ServerConfig { limits, max_requests: config.max_requests, ..Http2ServerConfig::default() }
 }
 
 /// Waits until the server is to stop.

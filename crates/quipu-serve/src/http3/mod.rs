@@ -1,4 +1,4 @@
-//! HTTP/3: the same services over QUIC, over as many paths as a client opens.
+//! HTTP/3, and HTTP/2 over QUIC streams: the same services over QUIC, over as many paths as a client opens.
 
 mod body;
 mod connection;
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http::{Request, Response};
-use quipu_tokio::http3::{ErrorCode, ServerConfig};
+use quipu_tokio::http3::{ALPN, ErrorCode, HTTP2_ALPN, ServerConfig};
 use quipu_tokio::{Connection, Endpoint};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -24,7 +24,10 @@ use crate::metrics::{Metrics, PathGauge, Transport};
 /// How long open exchanges have when a server stops; that of the server over TCP.
 const STOP: Duration = Duration::from_secs(10);
 
-/// A server of HTTP/3, not running yet.
+/// The protocols that the server speaks, by their names in TLS: HTTP/3, and HTTP/2 over QUIC streams.
+pub const ALPNS: [&[u8]; 2] = [ALPN, HTTP2_ALPN];
+
+/// A server of HTTP/3, and of HTTP/2 over QUIC streams; not running yet.
 pub struct Server<S> {
     endpoint: Endpoint,
     service: S,
@@ -42,15 +45,16 @@ where
     S: Clone + Send + 'static,
     S::Future: Send + 'static,
 {
-    /// A server of what `endpoint` accepts, which speaks [`ALPN`](quipu_tokio::http3::ALPN): its
-    /// configuration is made with [`Certificates::quic`](crate::Certificates::quic). Requests have the
-    /// extension [`Client`](crate::Client).
+    /// A server of what `endpoint` accepts. Its configuration is made with
+    /// [`Certificates::quic`](crate::Certificates::quic), of [`ALPNS`] or those of them that it is to speak: each
+    /// connection has the version that its client chose. Requests have the extension
+    /// [`Client`](crate::Client).
     pub fn new(endpoint: Endpoint, service: S) -> Self {
         let config = ServerConfig { grease: grease(), ..ServerConfig::default() };
         Server { endpoint, service, config, metrics: None, stop: STOP }
     }
 
-    /// The same with that configuration of HTTP/3.
+    /// The same with that configuration of HTTP/3. Its limits hold for HTTP/2, too.
     #[must_use]
     pub fn config(self, config: ServerConfig) -> Self {
         Server { config, ..self }
