@@ -29,9 +29,12 @@ pub mod detail;
 pub mod draw;
 pub mod loading;
 pub mod pages;
+mod path_record;
 pub mod plan;
 pub mod policies;
 pub mod program;
 pub mod results;
 pub mod run;
 pub mod table;
+
+pub use path_record::path_record;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use quipu_base::{Instant, Seed};
+use quipu_base::{Instant, Seed, shuffle};
 use quipu_web::page::host_of_origin;
 use quipu_web::scheme::BrowserScheme;
 use thiserror::Error;
@@ -226,6 +226,29 @@ impl Plan {
                 })
             })
         })
+    }
+
+    /// All runs in an order for one after the other, in which whatever changes with time befalls all policies
+    /// alike: by number, then page, then network, and there all policies in an order drawn from the seed.
+    pub fn interleaved(&self) -> Vec<Cell> {
+        let seed = Seed::new(self.scenario.seed);
+        let most = self.networks.iter().map(|network| network.runs).max().unwrap_or_default();
+        let mut cells = Vec::new();
+        for run in 0..most {
+            let mut random = seed.child("run", u64::from(run)).stream("order", 0);
+            for page in 0..self.page_count() {
+                for (network, planned) in self.networks.iter().enumerate() {
+                    if run >= planned.runs {
+                        continue;
+                    }
+                    let mut policies: Vec<usize> = (0..planned.policies.len()).collect();
+                    shuffle(&mut policies, &mut random);
+                    let cell = |policy| Cell { page, network, policy, run };
+                    cells.extend(policies.into_iter().map(cell));
+                }
+            }
+        }
+        cells
     }
 
     /// What files say of the program that runs it.

@@ -14,7 +14,6 @@ mod error;
 mod exchange;
 mod head;
 mod load;
-mod paths;
 
 pub use clock::Clock;
 pub use error::LoadError;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use quipu_base::{Bytes, Duration, Instant, StreamId};
 use quipu_lab::loading::Loading;
+use quipu_lab::path_record;
 use quipu_policy::Urgency;
 use quipu_record::{End, RunRecord};
 use quipu_tokio::PathInfo;
@@ -16,7 +17,7 @@ use tokio::task::JoinSet;
 use crate::clock::Clock;
 use crate::error::LoadError;
 use crate::exchange::{Ask, News, Teller, What, send_all};
-use crate::{head, paths};
+use crate::head;
 
 /// News that wait to be heard; our choice. Then responses are read no further.
 const NEWS: usize = 1_024;
@@ -28,8 +29,8 @@ const FAILED_STATUS: u16 = 400;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Loaded {
-    /// What was measured, in the time of the load's clock; paths are those of the client's end. The time
-    /// to connect is left to whoever connected.
+    /// What was measured, in the time of the load's clock; its paths are the client's ends of `paths`, by position
+    /// there. The time to connect is left to whoever connected.
     pub record: RunRecord,
     /// What the server answered unlike the recording, by object.
     pub differences: Vec<Difference>,
@@ -58,7 +59,7 @@ pub struct Difference {
 /// Cancelling abandons what is under way.
 ///
 /// # Errors
-/// If a response fails, or the page is not there within `limit` of its beginning.
+/// If a response fails, or the page is not there within `limit` of the call.
 pub async fn load(
     client: &Http3Client,
     loading: Loading,
@@ -102,7 +103,10 @@ pub async fn load(
     let paths = client.connection().paths();
     let record = visit.loading.record(clock.now(), End::Server);
     let record = record.ok_or_else(|| visit.unfinished(limit))?;
-    let record = RunRecord { paths: paths::records(&paths), ..record };
+    let counted = (0_u32..)
+        .zip(&paths)
+        .map(|(position, path)| path_record(End::Client, 0, position, &path.sample.counters));
+    let record = RunRecord { paths: counted.collect(), ..record };
     visit.differences.sort_by_key(|difference| difference.object);
     Ok(Loaded { record, differences: visit.differences, paths })
 }

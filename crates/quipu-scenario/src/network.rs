@@ -52,6 +52,9 @@ table! {
         pub name: String [text NAME],
         /// One line on what it stands for and where it comes from.
         pub about: String = String::new(),
+        /// URL of the server of a real network, each of whose paths has an `uplink`. Nothing else is known of it: it
+        /// stands beside results of `quipu compare --live`, and is not simulated.
+        pub server: Option<String> [text NAME] => "the network is modelled",
         /// Links that paths may lead over by name: see `via`.
         pub links: Vec<SharedLinks> => "none",
         /// The paths; the first carries the handshake.
@@ -100,15 +103,30 @@ impl Network {
         let parts = paths.iter().map(|path| match &path.links {
             LinksSpec::Own(links) => links.down.name(),
             LinksSpec::Shared { bottleneck } => format!("over-{bottleneck}"),
+            LinksSpec::Real { uplink } => uplink.clone(),
         });
         let name = parts.collect::<Vec<_>>().join("+");
         let about = "from the command line".to_owned();
-        Network { name, about, links: Vec::new(), paths, radio: None }
+        Network { name, about, server: None, links: Vec::new(), paths, radio: None }
     }
 
-    /// True if chance decides anything on any link.
+    /// The real network between this host and the server at that URL, over those uplinks: interfaces, or addresses of
+    /// them.
+    pub fn real(server: String, uplinks: impl IntoIterator<Item = String>) -> Network {
+        Network {
+            name: "live".to_owned(),
+            about: "real uplinks of this host".to_owned(),
+            server: Some(server),
+            links: Vec::new(),
+            paths: uplinks.into_iter().map(PathSpec::over).collect(),
+            radio: None,
+        }
+    }
+
+    /// True if chance decides anything on any link, or the network is a real one.
     pub fn is_random(&self) -> bool {
-        self.paths.iter().any(|path| path.radio.is_some())
+        self.server.is_some()
+            || self.paths.iter().any(|path| path.radio.is_some())
             || self.all_links().any(LinkSpec::is_random)
     }
 
@@ -125,7 +143,7 @@ impl Network {
         let of_paths = self.paths.iter_mut().flat_map(|path| {
             let own = match &mut path.links {
                 LinksSpec::Own(links) => Some([&mut links.down, &mut links.up]),
-                LinksSpec::Shared { .. } => None,
+                LinksSpec::Shared { .. } | LinksSpec::Real { .. } => None,
             };
             own.into_iter().flatten().chain(&mut path.access)
         });
@@ -336,9 +354,12 @@ impl Network {
     /// The round trip of path `index` without queues and transmission: all its links' delays.
     ///
     /// # Errors
-    /// As [`Network::bottleneck`].
+    /// As [`Network::bottleneck`]; of a real path it is not known.
     pub fn round_trip(&self, index: usize) -> Result<Duration, LinkError> {
-        self.bottleneck(index)?;
+        let owner = self.bottleneck(index)?;
+        if let Some(uplink) = self.paths.get(owner).and_then(PathSpec::uplink) {
+            return Err(LinkError::Invalid(format!("uplink is {uplink}; expected modelled links")));
+        }
         Ok(self.one_way(index, Direction::Down) + self.one_way(index, Direction::Up))
     }
 }

@@ -59,6 +59,21 @@ pub(super) fn problems(network: &Network, field: &str) -> Vec<ScenarioError> {
         let field = format!("{field}.paths[{index}]");
         unique(network, index, &field)?;
         path.validate().map_err(|source| ScenarioError::Link { field: field.clone(), source })?;
+        match (&network.server, path.uplink()) {
+            (Some(server), None) => {
+                let expected = "no server, or an uplink of each path";
+                return Err(ScenarioError::invalid(
+                    format!("{field}.uplink"),
+                    format!("missing beside the server {server}"),
+                    expected,
+                ));
+            }
+            (None, Some(uplink)) => {
+                let expected = "links, or the URL of a server of the network";
+                return Err(ScenarioError::invalid(format!("{field}.uplink"), uplink, expected));
+            }
+            (Some(_), Some(_)) | (None, None) => {}
+        }
         network.validate_hops(index).map_err(|(place, source)| ScenarioError::Link {
             field: format!("{field}.{place}"),
             source,

@@ -21,7 +21,7 @@ table! {
     /// whose queues it shares. On the server's side of all that, `via` names links of the network; on the
     /// client's side, `radio` an access point.
     #[derive(Default)]
-    struct PathForm as "Path" needs [down bottleneck] {
+    struct PathForm as "Path" needs [down bottleneck uplink] {
         /// Its name in tables, such as `wifi`.
         name: String [text NAME],
         /// The access point between the path's links and the client.
@@ -29,12 +29,15 @@ table! {
         /// Links of the network between the server and the path's own, in order from the server on.
         via: Vec<String> [text NAME] => "none",
         /// From the server to the client.
-        down: Option<PartialLink> => "none beside a `bottleneck`",
+        down: Option<PartialLink> => "none beside a `bottleneck` or an `uplink`",
         /// From the client to the server. What is not given is the downlink's.
         up: Option<PartialUplink> => "as `down`",
         /// Name of an earlier path of the network, whose links this path leads over instead of links of
         /// its own.
         bottleneck: Option<String> [text NAME] => "none",
+        /// What the path leaves a real host by, in a network with a `server`: an interface, or an address of one. It
+        /// stands in place of links, of which nothing is known.
+        uplink: Option<String> [text NAME] => "none",
         /// Each of the links between a host and the shared ones: the client's and the server's, in both
         /// directions.
         access: Option<PartialLink> => "the hosts are at the shared links",
@@ -96,6 +99,11 @@ pub enum LinksSpec {
     Shared {
         /// Name of an earlier path of the network, whose links these are.
         bottleneck: String,
+    },
+    /// The path is real, and what its links are is not known.
+    Real {
+        /// The interface that it leaves the client's host by, or an address of one.
+        uplink: String,
     },
 }
 
@@ -160,9 +168,10 @@ impl From<&PathSpec> for PathForm {
             down: own.map(|links| links.down.written()),
             up: own.map(|links| PartialUplink(links.up.written())),
             bottleneck: match &path.links {
-                LinksSpec::Own(_) => None,
+                LinksSpec::Own(_) | LinksSpec::Real { .. } => None,
                 LinksSpec::Shared { bottleneck } => Some(bottleneck.clone()),
             },
+            uplink: path.uplink().map(str::to_owned),
             access: path.access.as_ref().map(LinkSpec::written),
             energy: path.energy,
             price: path.price,
@@ -208,6 +217,22 @@ impl TryFrom<PathForm> for PathSpec {
     type Error = LinkError;
 
     fn try_from(input: PathForm) -> Result<Self, LinkError> {
+        if let Some(uplink) = input.uplink {
+            return real(
+                uplink,
+                input.name,
+                &[
+                    ("bottleneck", input.bottleneck.is_some()),
+                    ("down", input.down.is_some()),
+                    ("up", input.up.is_some()),
+                    ("access", input.access.is_some()),
+                    ("radio", input.radio.is_some()),
+                    ("via", !input.via.is_empty()),
+                    ("energy", input.energy.is_some()),
+                    ("price", input.price.is_some()),
+                ],
+            );
+        }
         let links = match (input.bottleneck, input.down, input.up) {
             (Some(bottleneck), None, None) => LinksSpec::Shared { bottleneck },
             (Some(bottleneck), ..) => {
@@ -236,6 +261,15 @@ impl TryFrom<PathForm> for PathSpec {
             price: input.price,
         })
     }
+}
+
+/// The path by a real uplink, which has none of the `others`: fields with whether they are given.
+fn real(uplink: String, name: String, others: &[(&str, bool)]) -> Result<PathSpec, LinkError> {
+    if let Some((field, _)) = others.iter().find(|(_, given)| *given) {
+        let text = format!("uplink is {uplink}; expected no {field} beside it");
+        return Err(LinkError::Invalid(text));
+    }
+    Ok(PathSpec { name, ..PathSpec::over(uplink) })
 }
 
 impl FromStr for PathSpec {
@@ -276,11 +310,24 @@ impl FromStr for PathSpec {
 }
 
 impl PathSpec {
+    /// The path of a real host that leaves it by `uplink`, and has its name.
+    pub fn over(uplink: String) -> PathSpec {
+        PathSpec {
+            name: uplink.clone(),
+            radio: None,
+            via: Vec::new(),
+            links: LinksSpec::Real { uplink },
+            access: None,
+            energy: None,
+            price: None,
+        }
+    }
+
     /// The links of its own; `None` if it has those of another path.
     pub fn own_links(&self) -> Option<&OwnLinks> {
         match &self.links {
             LinksSpec::Own(links) => Some(links),
-            LinksSpec::Shared { .. } => None,
+            LinksSpec::Shared { .. } | LinksSpec::Real { .. } => None,
         }
     }
 
@@ -288,7 +335,15 @@ impl PathSpec {
     pub fn own_links_mut(&mut self) -> Option<&mut OwnLinks> {
         match &mut self.links {
             LinksSpec::Own(links) => Some(links),
-            LinksSpec::Shared { .. } => None,
+            LinksSpec::Shared { .. } | LinksSpec::Real { .. } => None,
+        }
+    }
+
+    /// What it leaves a real host by; `None` if its links are modelled.
+    pub fn uplink(&self) -> Option<&str> {
+        match &self.links {
+            LinksSpec::Real { uplink } => Some(uplink),
+            LinksSpec::Own(_) | LinksSpec::Shared { .. } => None,
         }
     }
 
@@ -322,6 +377,8 @@ impl PathSpec {
                 format!("{} {} (up {})", self.name, down.summary(), up.summary())
             }
             LinksSpec::Shared { bottleneck } => format!("{} over {bottleneck}", self.name),
+            LinksSpec::Real { uplink } if *uplink == self.name => uplink.clone(),
+            LinksSpec::Real { uplink } => format!("{} by {uplink}", self.name),
         };
         if let Some(access) = &self.access {
             text.push_str(" access ");

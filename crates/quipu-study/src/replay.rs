@@ -22,7 +22,11 @@ pub struct Replayer<'a>(pub &'a Registry);
 
 impl Replays for Replayer<'_> {
     fn open(&self, folder: &ResultFolder<'_>) -> Result<Box<dyn Replay + '_>, String> {
-        plan(folder, self.0).map(|plan| Box::new(Planned(plan)) as Box<dyn Replay>)
+        let plan = plan(folder, self.0)?;
+        if plan.networks.iter().any(|planned| planned.network.server.is_some()) {
+            return Err("the loads were made over real uplinks".to_owned());
+        }
+        Ok(Box::new(Planned(plan)))
     }
 }
 

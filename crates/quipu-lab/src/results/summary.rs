@@ -3,9 +3,11 @@
 use quipu_base::Seed;
 use quipu_record::stats::{Comparison, Ratio, median, median_of_numbers, p95};
 use quipu_record::{
-    Bounds, Contender, Failure, FasterAlone, Identical, Metric, MetricSummary, PathShare,
-    RowSummary, RunRecord, Runs, Summary, between_clients, faster_alone, groups, stream_summaries,
+    Bounds, Contender, Failure, FasterAlone, Identical, Metric, MetricSummary, PathRecord,
+    PathShare, RowSummary, RunRecord, Runs, Summary, between_clients, faster_alone, groups,
+    stream_summaries,
 };
+use quipu_scenario::Network;
 use rayon::prelude::*;
 
 use super::runs::runs_of;
@@ -15,6 +17,14 @@ use crate::policies::PolicyRow;
 
 /// Where the results of this crate come from: virtual time and modelled links.
 pub const WORLD: &str = "simulated";
+
+/// Where results come from that were measured over real uplinks.
+pub const LIVE: &str = "live";
+
+/// Where results of `network` come from: [`LIVE`] if it is a real one, else [`WORLD`].
+pub fn world(network: &Network) -> &'static str {
+    if network.server.is_some() { LIVE } else { WORLD }
+}
 
 /// The run of `cell` failed for `reason`.
 pub fn failure(plan: &Plan, cell: Cell, reason: String) -> Failure {
@@ -34,7 +44,7 @@ pub fn summary(plan: &Plan, finished: &[(Cell, RunRecord)], failures: Vec<Failur
     let runs_finished = finished.iter().filter(|(_, record)| record.is_first()).count();
     Summary {
         provenance: plan.provenance(),
-        world: WORLD,
+        world: plan.networks.first().map_or(WORLD, |planned| world(&planned.network)),
         seed: plan.scenario.seed,
         complete: runs_finished == planned,
         runs_planned: planned,
@@ -189,12 +199,22 @@ fn over_bound(times: &[(u64, Bounds)]) -> Option<f64> {
 }
 
 fn shares(plan: &Plan, cell: Cell, runs: &Runs<'_>) -> Vec<PathShare> {
-    let paths = &plan.networks[cell.network].network.paths;
+    let network = &plan.networks[cell.network].network;
+    let paths = &network.paths;
+    // What a real server sent is not known, only what came of it.
+    let is_real = network.server.is_some();
+    let amount = |record: &RunRecord, path: &PathRecord| match is_real {
+        true if path.end != record.sender => path.datagrams_received,
+        false if path.end == record.sender => path.bytes_sent.0,
+        _ => 0,
+    };
     let sent = |id: Option<u32>| -> u128 {
-        runs.iter()
-            .flat_map(|(_, record)| record.paths_of(record.sender))
-            .filter(|path| id.is_none_or(|id| path.path == id))
-            .map(|path| u128::from(path.bytes_sent.0))
+        let paths = runs
+            .iter()
+            .flat_map(|(_, record)| record.paths.iter().map(move |path| (*record, path)));
+        paths
+            .filter(|(_, path)| id.is_none_or(|id| path.path == id))
+            .map(|(record, path)| u128::from(amount(record, path)))
             .sum()
     };
     let total = sent(None).max(1);

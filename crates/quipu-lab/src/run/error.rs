@@ -50,6 +50,14 @@ pub enum RunError {
     /// A path leads nowhere.
     #[error(transparent)]
     Path(#[from] LinkError),
+    /// The network is a real one.
+    #[error(
+        "networks.server is {server}; expected a modelled network: real ones are compared with --live"
+    )]
+    Real {
+        /// URL of its server.
+        server: String,
+    },
     /// The world does not come to an end.
     #[error(transparent)]
     World(#[from] quipu_sim::RunError),

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use quipu_base::{Bytes, Duration, Instant, PathId};
+use quipu_base::{Duration, Instant, PathId};
 use quipu_link::LinkConfig;
 use quipu_quic::Connection;
 use quipu_sim::{NodeId, World};
@@ -19,6 +19,7 @@ use super::origins::Origins;
 use super::pairs::pair_of_page;
 use super::series::Watched;
 use super::topology::{Hosts, Topology};
+use crate::path_record;
 use crate::plan::{Plan, RunNetwork};
 use quipu_record::{ConnectionRecord, End, PathRecord, RunRecord};
 
@@ -313,18 +314,7 @@ fn path_records(
     network: &RunNetwork,
     connection: &Connection,
 ) -> impl Iterator<Item = PathRecord> {
-    connection.path_counters().into_iter().map(move |(PathId(path), counters)| PathRecord {
-        connection: number,
-        end,
-        path: network.position(path),
-        packets_sent: counters.packets_sent,
-        datagrams_received: counters.packets_received,
-        bytes_sent: Bytes(counters.bytes_sent),
-        bytes_resent: Bytes(counters.again_bytes),
-        bytes_copies: Bytes(counters.copy_bytes),
-        packets_lost: counters.packets_lost,
-        bytes_lost: Bytes(counters.bytes_lost),
-        loss_detection: counters.loss_detection,
-        bytes_spurious: Bytes(counters.bytes_spurious),
+    connection.path_counters().into_iter().map(move |(PathId(path), counters)| {
+        path_record(end, number, network.position(path), &counters)
     })
 }

@@ -99,12 +99,15 @@ impl Topology {
     /// takes `overhead` bytes on a link above its UDP payload.
     ///
     /// # Errors
-    /// If a path names a bottleneck that is none, or a link is none.
+    /// If the network is a real one, a path names a bottleneck that is none, or a link is none.
     pub(super) fn new<N: Node, O: Observer>(
         world: &mut World<N, O>,
         network: &Network,
         overhead: Bytes,
     ) -> Result<Topology, RunError> {
+        if let Some(server) = &network.server {
+            return Err(RunError::Real { server: server.clone() });
+        }
         let config = |link: &LinkSpec, one_way: Duration| {
             link.config_on(overhead, one_way.saturating_mul(2))
         };

@@ -7,7 +7,7 @@ use super::screen::{Screen, Tone};
 use super::words::{NOTHING, percent, ratio_text};
 use super::{bytes, flows, millis, page, streams};
 use crate::plan::{Plan, PlannedNetwork};
-use crate::results::WORLD;
+use crate::results::world;
 use quipu_record::{
     ComputingRange, Dimension, Fairness, FasterAlone, Metric, MetricSummary, NetworkShare, OfLoad,
     RowSummary, Shown, Summary, Turned,
@@ -48,7 +48,9 @@ pub fn compare(plan: &Plan, summary: &Summary, order: Order, screen: Screen) -> 
             let note = &page.note;
             text.push_str(&screen.fold(&page::headline(note, plan.scenario.origins)));
             text.push_str(&screen.fold(&format!("{}\n", conditions(plan, network))));
-            text.push_str(&screen.fold(&floor(&block, summary.computing_range.is_none())));
+            // Other readings are tried in virtual time alone.
+            let one = summary.computing_range.is_none() && network.network.server.is_none();
+            text.push_str(&screen.fold(&floor(&block, one)));
             text.push('\n');
             text.push_str(&values(network, &block).on(screen));
             let ratios = ratios(&block, base, summary.computing_range.as_ref());
@@ -140,13 +142,18 @@ fn conditions(plan: &Plan, network: &PlannedNetwork) -> String {
         };
         format!("{}{by} over {http}{h3_by} · {discovery} discovery{push}", scenario.browser)
     };
+    let of = match &network.network.server {
+        None => String::new(),
+        Some(server) => format!(" from {server}"),
+    };
     format!(
-        "{} ({}) · {how}{session}{clients} · {} start · {} TLS · {runs}, seed {} · {WORLD}",
+        "{}{of} ({}) · {how}{session}{clients} · {} start · {} TLS · {runs}, seed {} · {}",
         network.network.name,
         paths.join(", "),
         scenario.transport.start,
         scenario.transport.tls,
         scenario.seed,
+        world(&network.network),
     )
 }
 

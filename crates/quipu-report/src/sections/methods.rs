@@ -193,6 +193,9 @@ pub(super) fn methods(context: &Context<'_>, draft: &mut Draft) {
     });
 }
 
+/// The world of results that were measured over real uplinks.
+const LIVE: &str = "live";
+
 /// What is so of these results, and nothing of what they have not.
 fn paragraphs(context: &Context<'_>, draft: &Draft) -> Vec<String> {
     let folders = context.folders;
@@ -202,6 +205,9 @@ fn paragraphs(context: &Context<'_>, draft: &Draft) -> Vec<String> {
         "" => "The results do not say whether they were simulated.".to_owned(),
         "simulated" => "World: simulated. Times are virtual: links and hosts are models, and no socket is used. The \
                         protocol, HTTP and the policies are this program's own code."
+            .to_owned(),
+        LIVE => "World: live. Times are those of this client's clock, over real uplinks and with a real server; what \
+                 the page asks for when is the browser's model. Bytes and bounds of the server's end are not known."
             .to_owned(),
         world => format!("World: {world}."),
     };
@@ -213,10 +219,15 @@ fn paragraphs(context: &Context<'_>, draft: &Draft) -> Vec<String> {
     }];
     let ratios = || cells().flat_map(|cell| cell.ratios.values());
     if ratios().next().is_some() {
-        let mut about =
-            "A run with the same number has the same links, losses and page for every policy. \
-                         Ratios are therefore of pairs: the geometric mean over the pairs"
-                .to_owned();
+        let mut about = match folders.world.as_str() {
+            LIVE => {
+                "Runs were interleaved: those with the same number were made one after the other, in an order \
+                 drawn from the seed."
+            }
+            _ => "A run with the same number has the same links, losses and page for every policy.",
+        }
+        .to_owned();
+        about.push_str(" Ratios are therefore of pairs: the geometric mean over the pairs");
         about.push_str(match ratios().any(|ratio| ratio.interval.is_some()) {
             true => {
                 ", with a 95 % interval from 10,000 resamples of the runs. Where an interval contains 1, \

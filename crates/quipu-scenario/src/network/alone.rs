@@ -1,6 +1,6 @@
 //! The network that one path of a network would be without the others.
 
-use super::{LinkError, LinksSpec, Network, PathSpec};
+use super::{LinkError, Network, PathSpec};
 
 impl Network {
     /// The network of one path that path `index` makes alone: its links, or those of the path that it
@@ -15,15 +15,15 @@ impl Network {
     pub fn alone(&self, index: usize) -> Result<Network, LinkError> {
         let none = || LinkError::Invalid(format!("path is {index}; expected one of the network's"));
         let path = self.paths.get(index).ok_or_else(none)?;
-        let links = self.paths.get(self.bottleneck(index)?).and_then(PathSpec::own_links);
-        let links = links.cloned().ok_or_else(none)?;
+        let owner = self.paths.get(self.bottleneck(index)?).ok_or_else(none)?;
         let via = self.via(index)?;
         let shared = self.links.iter().enumerate().filter(|(place, _)| via.contains(place));
         Ok(Network {
             name: path.name.clone(),
             about: format!("{} of {}, alone", path.name, self.name),
+            server: self.server.clone(),
             links: shared.map(|(_, shared)| shared.clone()).collect(),
-            paths: vec![PathSpec { links: LinksSpec::Own(links), ..path.clone() }],
+            paths: vec![PathSpec { links: owner.links.clone(), ..path.clone() }],
             radio: self.radio.clone().filter(|_| path.radio.is_some()),
         })
     }

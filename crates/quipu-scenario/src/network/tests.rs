@@ -61,3 +61,25 @@ fn bottlenecks_that_are_none_are_refused() {
     let network: Network = toml::from_str(&twice).unwrap();
     assert!(network.bottleneck(2).unwrap_err().to_string().contains("there are several"));
 }
+
+#[test]
+fn a_real_network_has_a_server_and_uplinks_and_its_paths_alone_too() {
+    let url = "https://server.example:8443";
+    let network = Network::real(url.to_owned(), ["wlan0", "wwan0"].map(str::to_owned));
+    assert!(network.is_random() && crate::networks::problems(&network, "networks[0]").is_empty());
+    assert!(network.round_trip(0).is_err(), "nobody knows it");
+    let text = toml::to_string(&network).unwrap();
+    assert!(text.contains(url) && !text.contains("rate") && !text.contains("delay"), "{text}");
+    assert_eq!(toml::from_str::<Network>(&text).unwrap(), network);
+    let alone = network.alone(1).unwrap();
+    assert_eq!((alone.server.as_deref(), alone.paths[0].uplink()), (Some(url), Some("wwan0")));
+    let told = |network: &Network| {
+        let problems = crate::networks::problems(network, "networks[0]");
+        problems.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let modelled = Network { server: None, ..network.clone() };
+    assert_eq!(told(&modelled).len(), 2, "a path by an uplink has no links to model");
+    let paths = vec!["rate=1mbit,delay=1ms".parse().unwrap()];
+    let links = Network { paths: Network::from_links(paths).paths, ..network };
+    assert!(told(&links)[0].starts_with("networks[0].paths[0].uplink is missing"), "{links:?}");
+}

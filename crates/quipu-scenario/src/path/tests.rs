@@ -147,6 +147,18 @@ fn an_uplink_in_a_file_overrides_only_what_it_names() {
 }
 
 #[test]
+fn a_real_path_has_an_uplink_and_nothing_else() {
+    let text = "name = \"wifi\"\nuplink = \"wlan0\"";
+    let path: PathSpec = toml::from_str(text).unwrap();
+    assert_eq!((path.uplink(), path.summary().as_str()), (Some("wlan0"), "wifi by wlan0"));
+    assert_eq!(PathSpec::over("wlan0".to_owned()).summary(), "wlan0");
+    assert_eq!(toml::from_str::<PathSpec>(&toml::to_string(&path).unwrap()).unwrap(), path);
+    let both = format!("{text}\ndown = {{ rate = \"1mbit\", delay = \"1ms\" }}");
+    let error = toml::from_str::<PathSpec>(&both).unwrap_err().to_string();
+    assert!(error.contains("uplink is wlan0; expected no down beside it"), "{error}");
+}
+
+#[test]
 fn a_path_has_links_or_shares_them() {
     let both = refused("bottleneck=near,rate=4mbit,delay=2ms");
     assert!(both.starts_with("bottleneck is near; expected either that or links"), "{both}");
@@ -156,7 +168,7 @@ fn a_path_has_links_or_shares_them() {
     assert!(refused("botleneck=near").ends_with("did you mean `bottleneck`?"));
     let none = toml::from_str::<PathSpec>("name = \"x\"").unwrap_err().to_string();
     assert!(
-        none.contains("down or bottleneck is missing; expected a table of rate, trace"),
+        none.contains("down or bottleneck or uplink is missing; expected a table of rate"),
         "{none}"
     );
     let path: PathSpec =
