@@ -216,16 +216,16 @@ fn host(server: &str) -> &str {
     host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
 }
 
+/// Makes the policies of each connection.
+pub(crate) type Factory = Arc<dyn Fn() -> quipu_lab::policy::Policies + Send + Sync>;
+
 impl LivePolicies {
     /// The defaults.
     pub(crate) const NONE: LivePolicies =
         LivePolicies { stream: None, path: None, joint: None, congestion: None, ack: None };
 
     /// The policies of each connection.
-    pub(crate) fn factory(
-        &self,
-        registry: &Registry,
-    ) -> Result<Arc<dyn Fn() -> quipu_lab::policy::Policies + Send + Sync>, Failure> {
+    pub(crate) fn factory(&self, registry: &Registry) -> Result<Factory, Failure> {
         policies(registry, &self.chosen()).map_err(Failure::usage)
     }
 

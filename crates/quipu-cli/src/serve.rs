@@ -1,5 +1,6 @@
 //! `quipu serve`.
 
+mod experiments;
 mod replay;
 
 use std::net::SocketAddr;
@@ -17,12 +18,12 @@ use quipu_tokio::http3::ALPN;
 use quipu_tokio::identity::Secret;
 use quipu_tokio::tokio::sync::watch;
 use quipu_tokio::tokio::time::sleep;
-use quipu_tokio::{Endpoint, EndpointConfig, ServerConfig, TokenConfig, tokio};
+use quipu_tokio::{Endpoint, EndpointConfig, ServerBuilder, ServerConfig, TokenConfig, tokio};
 
 use crate::args::{AccessFormat, IdentityOptions, ServeOptions};
 use crate::events;
 use crate::failure::Failure;
-use crate::live;
+use crate::live::{self, Factory};
 use crate::logs;
 use crate::own::Own;
 use crate::stop;
@@ -53,19 +54,25 @@ pub(crate) fn run(options: &ServeOptions, own: &Own<'_>) -> Result<(), Failure> 
         let reason = "several addresses need a port each that is not 0";
         return Err(Failure::Usage(format!("--listen {address}: {reason}")));
     }
+    if options.experiments.is_some() && options.listen.len() > 1 {
+        let reason =
+            "--experiments: expected one address to listen on, such as [::]:4433".to_owned();
+        return Err(Failure::Usage(reason));
+    }
+    let ports =
+        options.experiments.as_ref().map(|ports| experiments::Ports::parse(ports.as_deref()));
+    let ports = ports.transpose()?;
     let certificates = Arc::new(certificates(options, &site)?);
     let (log, writer) = access_log(options)?;
     let metrics = Metrics::new();
-    let mut service = Recorded::new(site.clone()).metrics(metrics.clone());
-    if let Some(log) = log {
-        service = service.log(log);
-    }
+    let service = recorded(site.clone(), &metrics, log.as_ref());
     let qlog = logs::of_sockets(&options.logs, "quipu serve")?;
     let stopped = Arc::new(AtomicBool::new(false));
     stop::on_request(&stopped)?;
     let runtime = live::runtime()?;
     runtime.block_on(async {
-        let endpoint = endpoint(options, own, &certificates, qlog.as_ref())?;
+        let sockets = Sockets::new(options, own, &certificates, qlog.as_ref())?;
+        let endpoint = sockets.main(options)?;
         let (stop, stops) = watch::channel(false);
         let stops = || {
             let mut stops = stops.clone();
@@ -97,9 +104,22 @@ pub(crate) fn run(options: &ServeOptions, own: &Own<'_>) -> Result<(), Failure> 
             let stops = stops();
             servers.spawn(async move { scrape.run(stops).await.cut });
         }
-        let quic = http3::Server::new(endpoint, service).metrics(metrics).stop_within(grace);
         let ends = stops();
-        servers.spawn(async move { quic.run(ends).await });
+        let chosen = ports.zip(addresses.first().copied()).map(|place| {
+            experiments::of(service.clone(), own.registry.clone(), place, sockets, grace)
+        });
+        match &chosen {
+            None => {
+                let quic = http3::Server::new(endpoint, service).metrics(metrics);
+                servers.spawn(quic.stop_within(grace).run(ends));
+            }
+            Some(experiments) => {
+                let service = recorded(experiments.beside(site.clone()), &metrics, log.as_ref());
+                let quic = http3::Server::new(endpoint, service).metrics(metrics);
+                servers.spawn(quic.stop_within(grace).run(ends));
+            }
+        }
+        drop(log);
         let watching = tokio::spawn(Arc::clone(&certificates).watch(LOOK_AFTER));
         crate::print(&banner(&addresses, options, &site, &certificates))?;
         while !stopped.load(Ordering::Relaxed) {
@@ -112,6 +132,9 @@ pub(crate) fn run(options: &ServeOptions, own: &Own<'_>) -> Result<(), Failure> 
         let mut cut = 0;
         while let Some(ended) = servers.join_next().await {
             cut += ended.unwrap_or_default();
+        }
+        if let Some(experiments) = chosen {
+            cut += experiments.finish().await;
         }
         watching.abort();
         if cut > 0 {
@@ -129,29 +152,60 @@ pub(crate) fn run(options: &ServeOptions, own: &Own<'_>) -> Result<(), Failure> 
     Ok(())
 }
 
-/// The sockets of QUIC.
-fn endpoint(
-    options: &ServeOptions,
-    own: &Own<'_>,
-    certificates: &Arc<Certificates>,
-    qlog: Option<&QlogFolder>,
-) -> Result<Endpoint, Failure> {
-    let tls = certificates.quic(&[ALPN]).map_err(Failure::run)?;
-    let policies = options.policies.factory(own.registry)?;
-    let tokens = TokenConfig::with_key(certificates.token_key().map_err(Failure::run)?);
-    let config = ServerConfig::new(Arc::new(tls), live::transport(), policies).with_tokens(tokens);
-    let reset_key = Some(certificates.reset_key().map_err(Failure::run)?);
-    let shared = EndpointConfig { reset_key, ..EndpointConfig::default() };
-    let mut builder = Endpoint::server(config).config(shared);
-    if let Some(logs) = qlog {
-        builder = builder.record(logs.recorders());
+/// `service` with the log and the metrics of the server.
+fn recorded<S>(service: S, metrics: &Metrics, log: Option<&AccessLog>) -> Recorded<S> {
+    let recorded = Recorded::new(service).metrics(metrics.clone());
+    match log {
+        Some(log) => recorded.log(log.clone()),
+        None => recorded,
     }
-    let everywhere = [SocketAddr::from(([0; 16], 4433))];
-    let given = if options.listen.is_empty() { &everywhere[..] } else { &options.listen };
-    for address in given {
-        builder = builder.listen(*address);
+}
+
+/// What the sockets of QUIC are opened with.
+#[derive(Clone)]
+struct Sockets {
+    config: ServerConfig,
+    shared: EndpointConfig,
+    qlog: Option<QlogFolder>,
+}
+
+impl Sockets {
+    fn new(
+        options: &ServeOptions,
+        own: &Own<'_>,
+        certificates: &Arc<Certificates>,
+        qlog: Option<&QlogFolder>,
+    ) -> Result<Sockets, Failure> {
+        let tls = certificates.quic(&[ALPN]).map_err(Failure::run)?;
+        let policies = options.policies.factory(own.registry)?;
+        let tokens = TokenConfig::with_key(certificates.token_key().map_err(Failure::run)?);
+        let config =
+            ServerConfig::new(Arc::new(tls), live::transport(), policies).with_tokens(tokens);
+        let reset_key = Some(certificates.reset_key().map_err(Failure::run)?);
+        let shared = EndpointConfig { reset_key, ..EndpointConfig::default() };
+        Ok(Sockets { config, shared, qlog: qlog.cloned() })
     }
-    builder.bind().map_err(|error| live::bind_failure("--listen", &error))
+
+    /// A server with these policies, to be bound.
+    fn server(&self, policies: &Factory) -> ServerBuilder {
+        let config = ServerConfig { policies: Arc::clone(policies), ..self.config.clone() };
+        let builder = Endpoint::server(config).config(self.shared.clone());
+        match &self.qlog {
+            Some(logs) => builder.record(logs.recorders()),
+            None => builder,
+        }
+    }
+
+    /// The server where and with the policies that the options say.
+    fn main(&self, options: &ServeOptions) -> Result<Endpoint, Failure> {
+        let mut builder = self.server(&self.config.policies);
+        let everywhere = [SocketAddr::from(([0; 16], 4433))];
+        let given = if options.listen.is_empty() { &everywhere[..] } else { &options.listen };
+        for address in given {
+            builder = builder.listen(*address);
+        }
+        builder.bind().map_err(|error| live::bind_failure("--listen", &error))
+    }
 }
 
 /// What clients know the server by: as the options say, else made for this run.

@@ -8,6 +8,8 @@
 //! - [`http3::Server`]: HTTP/3, over all paths that clients open;
 //! - [`tcp::Server`]: HTTP/1.1 and HTTP/2 over TCP and TLS, which announces HTTP/3 on the same port.
 //!
+//! [`experiments`] are further endpoints, with policies that clients choose.
+//!
 //! [`Certificates`] is the certificate that the listeners of TCP and QUIC share, reloaded when its files change.
 //!
 //! ```
@@ -57,6 +59,7 @@ pub mod body;
 mod certificates;
 mod client;
 mod clock;
+pub mod experiments;
 pub mod files;
 pub mod http3;
 pub mod metrics;

@@ -44,6 +44,10 @@ pub(crate) struct ServeOptions {
     #[arg(long, value_name = "SECONDS", default_value_t = 10,
           value_parser = clap::value_parser!(u64).range(0..=3600))]
     pub(crate) grace: u64,
+    /// Let every client have endpoints with policies of its choice, at ports from FIRST to LAST or at any port, as
+    /// `quipu compare --live` asks for them
+    #[arg(long, value_name = "FIRST-LAST", num_args = 0..=1, require_equals = true)]
+    pub(crate) experiments: Option<Option<String>>,
     #[command(flatten)]
     pub(crate) policies: LivePolicies,
     #[command(flatten)]
