@@ -18,7 +18,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use quipu_record::Metric;
 
 pub(crate) use fetch::FetchOptions;
-pub(crate) use live_load::LiveLoadOptions;
+pub(crate) use live_load::{LiveCompareOptions, LiveLoadOptions, UplinkOptions};
 pub(crate) use perf::{
     EventOptions, IdentityOptions, LiveLogOptions, LivePolicies, PathsOptions, PerfClientOptions,
     PerfCommand, PerfServerOptions, TrustOptions, Ways,
@@ -343,6 +343,8 @@ pub(crate) struct CompareOptions {
     pub(crate) no_baselines: bool,
     #[command(flatten)]
     pub(crate) batch: BatchOptions,
+    #[command(flatten)]
+    pub(crate) live: LiveCompareOptions,
 }
 
 #[derive(Debug, Args)]
@@ -694,7 +696,13 @@ mod tests {
             "trace",
         ] {
             let command = root.find_subcommand_mut(name).unwrap();
-            insta::assert_snapshot!(format!("help_{name}"), command.render_long_help().to_string());
+            let text = command.render_long_help().to_string();
+            // Apart, lest there be snapshots of more than 150 lines.
+            let (text, live) = text.split_once("\nOver real uplinks:\n").unwrap_or((&text, ""));
+            insta::assert_snapshot!(format!("help_{name}"), text);
+            if !live.is_empty() {
+                insta::assert_snapshot!(format!("help_{name}_live"), live);
+            }
         }
         let perf = root.find_subcommand_mut("perf").unwrap();
         for name in ["server", "client"] {

@@ -43,13 +43,27 @@ pub(crate) fn run(
             batch.summary.computing_range = Some(computing_range(&batch.summary, &others));
         }
     }
+    let logged = logs::finish(logs.as_ref());
+    conclude(plan, &batch, output, logged, (options, order), own)
+}
+
+/// Writes the results, if they are asked for, then tells whether logs could be written, and prints the tables. Fails
+/// if a run did, or runs are missing after Ctrl-C.
+pub(crate) fn conclude(
+    plan: &Plan,
+    batch: &Batch,
+    output: Option<Output>,
+    logged: Result<(), Failure>,
+    (options, order): (&BatchOptions, Order),
+    own: &Own<'_>,
+) -> Result<(), Failure> {
     if let Some(output) = output {
         quipu_lab::results::write(output, plan, &batch.finished, &batch.summary)
             .map_err(Failure::run)?;
     }
-    logs::finish(logs.as_ref())?;
+    logged?;
     print(plan, &batch.summary, options, order, own.terminal)?;
-    if cancelled.load(Ordering::Relaxed) {
+    if plan.stop.load(Ordering::Relaxed) {
         return Err(Failure::Interrupted);
     }
     match batch.summary.failures.len() {

@@ -31,13 +31,23 @@ impl Failure {
         Failure::Run(error.to_string())
     }
 
+    /// What went wrong, in words.
+    pub(crate) fn reason(self) -> String {
+        match self {
+            Failure::Usage(reason) | Failure::Run(reason) => reason,
+            Failure::Shown(text) | Failure::Nothing(text) => text,
+            Failure::Told(code) => format!("exit code {code}"),
+            Failure::Interrupted => "interrupted".to_owned(),
+        }
+    }
+
     /// Tells the user.
     pub(crate) fn report(self) -> ExitCode {
         let (message, code) = match self {
             Failure::Usage(message) => (message, 2),
             Failure::Run(message) => (message, 1),
             Failure::Told(code) => return ExitCode::from(code),
-            Failure::Interrupted => ("interrupted".to_owned(), 130),
+            Failure::Interrupted => (Failure::Interrupted.reason(), 130),
             Failure::Shown(text) => {
                 return crate::print(&text).map_or_else(Failure::report, |()| ExitCode::SUCCESS);
             }

@@ -18,6 +18,7 @@ mod logs;
 mod new;
 mod own;
 mod page;
+mod page_loads;
 mod paths;
 mod perf;
 mod progress;

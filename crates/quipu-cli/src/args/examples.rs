@@ -7,6 +7,7 @@ Examples:
   quipu compare --page wikipedia --stream all --path all --runs 3 --sort critical
   quipu compare --link rate=30mbit,delay=10ms,loss=1.5% --link rate=16mbit,delay=12ms,up.rate=1mbit
   quipu compare --initial-window=32 --pacing=false --start warm:4
+  quipu compare --page wikipedia --live https://server.example --pin PIN --via wlan0 --via wwan0
 
 Fields of --link: name, rate, trace, steps (20s:4mbit+45s:2mbit), delay, jitter,
 jitter_correlation (75%), loss (1%, bursts 1.5% 50%, gemodel 1% 30%, random 1.5% 50%), queue
@@ -33,6 +34,7 @@ Examples:
   quipu serve site --identity ~/.quipu
   quipu serve site --cert chain.pem --key key.pem --listen 0.0.0.0:443 --stream rfc9218
   quipu serve site --access-log access.json --metrics 127.0.0.1:9100
+  quipu serve --har wikipedia --experiments
 
 A browser finds HTTP/3 by the Alt-Svc field of what it gets over TCP, if it trusts the certificate. In
 the DNS, an HTTPS record says it before the first request: example.org. HTTPS 1 . alpn=h3,h2";

@@ -14,6 +14,28 @@ pub(crate) struct LiveLoadOptions {
         "network", "link", "trace_columns", "transport", "tls", "host", "series", "run", "out", "har",
     ])]
     pub(crate) live: Option<String>,
+    #[command(flatten)]
+    pub(crate) uplinks: UplinkOptions,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Over real uplinks")]
+pub(crate) struct LiveCompareOptions {
+    /// Compare over real uplinks, with the server at https://HOST[:PORT], which is asked for policies: `quipu serve
+    /// --har PAGE --experiments`. Runs are interleaved, each load has a connection of its own, and each uplink alone
+    /// has a row too
+    #[arg(long, value_name = "URL", conflicts_with_all = [
+        "network", "link", "trace_columns", "transport", "tls", "host", "series", "jobs", "range", "qlog_runs",
+    ])]
+    pub(crate) live: Option<String>,
+    #[command(flatten)]
+    pub(crate) uplinks: UplinkOptions,
+}
+
+/// How a server of pages is reached, and known.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Over real uplinks")]
+pub(crate) struct UplinkOptions {
     /// Interface, address of one, or auto: every interface with a default route; may be repeated. Each is
     /// a path [default: as the host's routes say]
     #[arg(long, value_name = "INTERFACE|ADDRESS|auto", requires = "live")]

@@ -4,6 +4,7 @@
 
 mod cut;
 mod fetch;
+mod live_compare;
 mod live_load;
 mod scripted;
 mod serve;

@@ -1,4 +1,8 @@
-//! `quipu compare`.
+//! `quipu compare`; `live` is over real uplinks.
+
+mod asked;
+mod live;
+mod ways;
 
 use quipu_lab::table::Order;
 
@@ -9,6 +13,9 @@ use crate::scenario::Given;
 use crate::{batch, scenario};
 
 pub(crate) fn run(options: &CompareOptions, own: &Own<'_>) -> Result<(), Failure> {
+    if let Some(url) = &options.live.live {
+        return live::run(options, url, given(options)?, own);
+    }
     let plans = given(options)?.plans(own, options.batch.range)?;
     let order = Order { sort: options.sort, top: options.top.map(usize::from) };
     batch::run(&plans, &options.batch, order, own)

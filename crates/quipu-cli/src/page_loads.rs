@@ -1,0 +1,165 @@
+//! Loads of pages over real uplinks: what `quipu load --live` and `quipu compare --live` have in common.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Uri;
+use quipu_lab::base::Instant;
+use quipu_lab::loading::Loading;
+use quipu_lab::plan::{Cell, Plan};
+use quipu_live::{Clock, Loaded};
+use quipu_scenario::{HttpVersion, Origins, Scenario, Start, Transport};
+use quipu_tokio::http3::{ALPN, ErrorCode, Http3Client};
+use quipu_tokio::tokio::time::timeout;
+use quipu_tokio::{ClientConfig, Connection, Endpoint, tokio};
+
+use crate::args::UplinkOptions;
+use crate::failure::Failure;
+use crate::fetch;
+use crate::live::{self, Factory};
+use crate::scenario::Given;
+use crate::waiting::wait_for_paths;
+
+/// How long a handshake may take. Our choice.
+const CONNECT_WITHIN: Duration = Duration::from_secs(30);
+
+/// A server that has a page, and how it is known.
+pub(crate) struct Server<'a> {
+    url: Uri,
+    options: &'a UplinkOptions,
+}
+
+impl<'a> Server<'a> {
+    /// # Errors
+    /// If the URL is none.
+    pub(crate) fn of(url: &str, options: &'a UplinkOptions) -> Result<Server<'a>, Failure> {
+        let wrong = |error| Failure::Usage(format!("--live {url}: {error}"));
+        Ok(Server { url: fetch::parse_url(url).map_err(wrong)?, options })
+    }
+
+    /// Host and port, as the URL has them.
+    pub(crate) fn authority(&self) -> &str {
+        self.url.authority().map_or("", |authority| authority.as_str())
+    }
+
+    /// The host, without the brackets of an IPv6 address.
+    fn host(&self) -> &str {
+        let host = self.url.host().unwrap_or_default();
+        host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
+    }
+
+    fn port(&self) -> u16 {
+        self.url.port_u16().unwrap_or(443)
+    }
+
+    /// What a client of it needs: nothing that it remembers of earlier connections.
+    ///
+    /// # Errors
+    /// If the options of certificates are wrong.
+    pub(crate) fn config(&self, policies: Factory) -> Result<ClientConfig, Failure> {
+        let UplinkOptions { pin, ca, .. } = self.options;
+        let tls = live::tls_or_host(pin.as_deref(), ca.as_deref().map(Path::new), ALPN)?;
+        Ok(ClientConfig::new(Arc::new(tls), live::transport(), policies))
+    }
+
+    /// Its addresses.
+    ///
+    /// # Errors
+    /// If the host has none.
+    pub(crate) async fn addresses(&self) -> Result<Vec<SocketAddr>, Failure> {
+        let host = self.host();
+        let found = tokio::net::lookup_host((host, self.port())).await;
+        let failed = |error| Failure::Run(format!("--live: {host} has no address: {error}"));
+        Ok(found.map_err(failed)?.collect())
+    }
+
+    /// Connects to the first of `addresses` that answers.
+    ///
+    /// # Errors
+    /// If none does within the time that a handshake may take.
+    pub(crate) async fn connect(
+        &self,
+        endpoint: &Endpoint,
+        config: &ClientConfig,
+        addresses: &[SocketAddr],
+    ) -> Result<Connection, Failure> {
+        let host = self.host();
+        let connecting = live::connect_first(endpoint, config, addresses.iter().copied(), host);
+        match timeout(CONNECT_WITHIN, connecting).await {
+            Ok(connection) => connection.map_err(Failure::run),
+            Err(_) => {
+                let port = addresses.first().map_or(self.port(), SocketAddr::port);
+                let seconds = CONNECT_WITHIN.as_secs();
+                Err(Failure::Run(format!("no connection to {host}:{port} after {seconds} s")))
+            }
+        }
+    }
+
+    /// Connects, and loads the page of `cell`.
+    ///
+    /// # Errors
+    /// If there is no connection, a response fails, or the page is not there in time.
+    pub(crate) async fn load(
+        &self,
+        endpoint: &Endpoint,
+        config: &ClientConfig,
+        addresses: &[SocketAddr],
+        (plan, cell): (&Plan, Cell),
+    ) -> Result<Loaded, Failure> {
+        let page = plan.page(cell).map_err(Failure::run)?;
+        let mut loading = Loading::new(page, &plan.scenario);
+        let clock = Clock::start();
+        if plan.scenario.transport.start == Start::Cold {
+            // The first request opens the connection.
+            loading.begin(clock.now());
+        }
+        let connection = self.connect(endpoint, config, addresses).await?;
+        let connected = clock.now();
+        if plan.scenario.transport.start != Start::Cold {
+            wait_for_paths(endpoint, &connection).await;
+        }
+        let client = Http3Client::new(connection.clone(), Default::default());
+        let client = client.map_err(Failure::run)?;
+        let limit = plan.scenario.time_limit;
+        let loaded = quipu_live::load(&client, loading, &plan.browser, clock, limit).await;
+        connection.close(ErrorCode::NO_ERROR.0, b"");
+        let mut loaded = loaded.map_err(Failure::run)?;
+        loaded.record.connect_time = connected - Instant::ZERO;
+        Ok(loaded)
+    }
+}
+
+/// Sets what `--live` means: HTTP/3, which is all that `http` may ask for.
+///
+/// # Errors
+/// If it asks for another version.
+pub(crate) fn over_h3(given: &mut Given, http: Option<&str>) -> Result<(), Failure> {
+    match http {
+        None => given.set("http", "--live", Some("h3")),
+        Some("h3") => Ok(()),
+        Some(version) => Err(Failure::Usage(format!("--http {version}: expected h3 with --live"))),
+    }
+}
+
+/// Checks that a scenario asks for nothing that only a simulated load can be.
+///
+/// # Errors
+/// If it does.
+pub(crate) fn check(scenario: &Scenario) -> Result<(), Failure> {
+    let is_other = scenario.http.has(HttpVersion::H2) || scenario.http.is_raw();
+    refuse(is_other, "http", "h3")?;
+    refuse(scenario.session > 1, "session", "a single page")?;
+    refuse(scenario.origins == Origins::Recorded, "origins", "one connection")?;
+    let Transport { start, tls, .. } = scenario.transport.clone();
+    let usual = Transport { start, tls, ..Transport::default() };
+    refuse(scenario.transport != usual, "transport", "no field but start set")?;
+    refuse(matches!(scenario.transport.start, Start::Warm(_)), "start", "cold or paths-ready")
+}
+
+/// Fails if a field is wrong.
+pub(crate) fn refuse(is_wrong: bool, field: &str, expected: &str) -> Result<(), Failure> {
+    let message = || format!("{field}: expected {expected} with --live");
+    if is_wrong { Err(Failure::Usage(message())) } else { Ok(()) }
+}
