@@ -17,7 +17,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use quipu_record::Metric;
 
-pub(crate) use fetch::FetchOptions;
+pub(crate) use fetch::{FetchOptions, HttpChoice};
 pub(crate) use live_load::{LiveCompareOptions, LiveLoadOptions, UplinkOptions};
 pub(crate) use perf::{
     EventOptions, IdentityOptions, LiveLogOptions, LivePolicies, PathsOptions, PerfClientOptions,

@@ -14,7 +14,6 @@ use quipu_serve::files::Files;
 use quipu_serve::metrics::Scrape;
 use quipu_serve::tcp::{Limits, ListenError, Listener, Server};
 use quipu_serve::{Certificates, LOOK_AFTER, Metrics, Recorded, Site, http3};
-use quipu_tokio::http3::ALPN;
 use quipu_tokio::identity::Secret;
 use quipu_tokio::tokio::sync::watch;
 use quipu_tokio::tokio::time::sleep;
@@ -176,7 +175,7 @@ impl Sockets {
         certificates: &Arc<Certificates>,
         qlog: Option<&QlogFolder>,
     ) -> Result<Sockets, Failure> {
-        let tls = certificates.quic(&[ALPN]).map_err(Failure::run)?;
+        let tls = certificates.quic(&http3::ALPNS).map_err(Failure::run)?;
         let policies = options.policies.factory(own.registry)?;
         let tokens = TokenConfig::with_key(certificates.token_key().map_err(Failure::run)?);
         let config =

@@ -163,6 +163,37 @@ fn several_urls_come_over_several_paths_of_one_connection() {
 }
 
 #[test]
+fn http2_over_quic_streams_brings_the_same() {
+    let site = Site::start();
+    let http2 = |paths: &[&str], options: &[&str]| {
+        site.fetch(paths, &[&["--http", "h2"], options].concat())
+    };
+    let output = http2(&["/"], &["--quiet"]);
+    assert_eq!((output.stdout.as_slice(), told(&output)), (&b"<p>hello"[..], String::new()));
+    let output = http2(&["/big.bin"], &["--head"]);
+    let head = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(head.starts_with("HTTP/2 200 OK\n"), "{head}");
+    let etag = head.lines().find_map(|line| line.strip_prefix("etag: ")).expect("an ETag");
+    // A range of it over two paths, beside another.
+    std::fs::write(site.to("big.bin.part"), &big()[..1_000_000]).expect("written");
+    std::fs::write(site.to("big.bin.part.validator"), etag).expect("written");
+    let folder = text(site.out.path());
+    let options = ["--output-dir", &folder, "--via", "127.0.0.1", "--via", "127.0.0.2", "--json"];
+    let more = ["--continue", "--priority", "u=5", "--priority", "u=1,i"];
+    let output = http2(&["/a.txt", "/big.bin"], &[&options[..], &more].concat());
+    assert!(output.status.success(), "{}", told(&output));
+    assert_eq!(site.names(), ["a.txt", "big.bin"]);
+    assert!(std::fs::read(site.to("big.bin")).expect("read") == big());
+    let value: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(value["objects"][1]["resumed_at"], 1_000_000);
+    assert_failed(&http2(&["/none"], &["--fail"]), 22, &["/none: ", "404 Not Found"]);
+    // The server takes no files, and says so before all has come.
+    let upload = text(&site.folder.path().join("big.bin"));
+    let output = http2(&["/up"], &["--upload", &upload, "--fail"]);
+    assert_failed(&output, 22, &["405 Method Not Allowed"]);
+}
+
+#[test]
 fn a_fetch_that_was_cut_off_is_gone_on_with() {
     let site = Site::start();
     let output = site.fetch(&["/big.bin"], &["--head"]);
@@ -263,6 +294,11 @@ fn servers_that_cannot_be_used_are_told_apart() {
     assert_failed(&fetch(&["example.org"]), 3, &["did you mean https://example.org?"]);
     let perf = Site::start_with(&["perf", "server"]);
     assert_failed(&fetch(&[&perf.url("/"), "--pin", &perf.pin]), 35, &["ALPN"]);
+    let refused = fetch(&[&perf.url("/"), "--pin", &perf.pin, "--http", "h2"]);
+    assert_failed(&refused, 35, &["ALPN", "--http h3"]);
+    let unknown = fetch(&[&perf.url("/"), "--http", "h1"]);
+    assert_eq!(unknown.status.code(), Some(2), "{}", told(&unknown));
+    assert!(told(&unknown).contains("[possible values: h3, h2]"), "{}", told(&unknown));
     // One that never answers.
     let mute = std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let url = format!("https://{}/", mute.local_addr().expect("an address"));

@@ -22,12 +22,13 @@ Examples:
   quipu fetch https://example.org/1.bin https://example.org/2.bin --output-dir files --json
   quipu fetch https://localhost:4433/ --pin PIN --priority u=1,i
   quipu fetch https://example.org/up --upload data.bin --request POST
+  quipu fetch https://localhost:4433/ --pin PIN --http h2
 
 Exit codes are those of curl: 3 wrong URL, 6 unknown host, 7 no connection, 18 cut off in the body,
 22 a status of 400 or more with --fail, 23 cannot write, 26 cannot read what is uploaded, 28 too
-late, 33 no range, 35 no TLS or no HTTP/3, 47 too many redirects, 56 failed before the body, 60
-certificate not trusted, 63 larger than --max-filesize; and 110, which curl has not, for a checksum
-that differs. With several URLs it is that of the first that failed; the others go on.";
+late, 33 no range, 35 no TLS or not that version of HTTP, 47 too many redirects, 56 failed before
+the body, 60 certificate not trusted, 63 larger than --max-filesize; and 110, which curl has not, for
+a checksum that differs. With several URLs it is that of the first that failed; the others go on.";
 
 pub(super) const SERVE: &str = "\
 Examples:

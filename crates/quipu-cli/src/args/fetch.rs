@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use quipu_tokio::http3::{ALPN, HTTP2_ALPN};
 
 use super::{EventOptions, LiveLogOptions, LivePolicies};
 
@@ -11,6 +12,9 @@ pub(crate) struct FetchOptions {
     /// What to fetch: https://HOST[:PORT]/PATH; those of one host share a connection
     #[arg(value_name = "URL", required = true)]
     pub(crate) urls: Vec<String>,
+    /// Version of HTTP; h2 is HTTP/2 over QUIC streams, which Quipu's servers speak
+    #[arg(long, value_name = "VERSION", value_enum, default_value_t = HttpChoice::H3)]
+    pub(crate) http: HttpChoice,
     /// Interface, address of one, or auto: every interface with a default route; may be repeated. Each is
     /// a path [default: as the host's routes say]
     #[arg(long, value_name = "INTERFACE|ADDRESS|auto")]
@@ -84,4 +88,23 @@ pub(crate) struct FetchOptions {
     pub(crate) logs: LiveLogOptions,
     #[command(flatten)]
     pub(crate) events: EventOptions,
+}
+
+/// Version of HTTP over QUIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HttpChoice {
+    /// HTTP/3
+    H3,
+    /// HTTP/2 over QUIC streams
+    H2,
+}
+
+impl HttpChoice {
+    /// Its name in TLS.
+    pub(crate) const fn alpn(self) -> &'static [u8] {
+        match self {
+            HttpChoice::H3 => ALPN,
+            HttpChoice::H2 => HTTP2_ALPN,
+        }
+    }
 }

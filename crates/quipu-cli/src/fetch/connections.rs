@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use http::Uri;
-use quipu_tokio::http3::{ALPN, Http3Client};
+use quipu_tokio::http3::Http3Client;
 use quipu_tokio::identity::trusting_anyone;
 use quipu_tokio::tokio::sync::OnceCell;
 use quipu_tokio::tokio::time::timeout;
 use quipu_tokio::{ClientConfig, Endpoint, PathInfo, tokio};
 
 use super::error::FetchError;
-use crate::args::FetchOptions;
+use crate::args::{FetchOptions, HttpChoice};
 use crate::failure::Failure;
 use crate::live;
 use crate::own::Own;
@@ -22,13 +22,14 @@ use crate::own::Own;
 /// # Errors
 /// If an option is wrong, or a file of certificates cannot be used.
 pub(super) fn config(options: &FetchOptions, own: &Own<'_>) -> Result<ClientConfig, Failure> {
+    let alpn = options.http.alpn();
     let tls = if options.insecure {
         eprintln!(
             "warning: --insecure: no certificate is checked; anyone may answer, and read and change all"
         );
-        trusting_anyone(&[ALPN]).map_err(Failure::run)?
+        trusting_anyone(&[alpn]).map_err(Failure::run)?
     } else {
-        live::tls_or_host(options.pin.as_deref(), options.ca.as_deref(), ALPN)?
+        live::tls_or_host(options.pin.as_deref(), options.ca.as_deref(), alpn)?
     };
     let policies = options.policies.factory(own.registry)?;
     Ok(ClientConfig::new(Arc::new(tls), live::transport(), policies))
@@ -38,6 +39,7 @@ pub(super) fn config(options: &FetchOptions, own: &Own<'_>) -> Result<ClientConf
 pub(super) struct Connections {
     endpoint: Endpoint,
     config: ClientConfig,
+    http: HttpChoice,
     limit: Duration,
     origins: Mutex<BTreeMap<String, Attempt>>,
 }
@@ -55,8 +57,13 @@ pub(super) struct Opened {
 }
 
 impl Connections {
-    pub(super) fn new(endpoint: Endpoint, config: ClientConfig, limit: Duration) -> Self {
-        Connections { endpoint, config, limit, origins: Mutex::default() }
+    pub(super) fn new(
+        endpoint: Endpoint,
+        config: ClientConfig,
+        http: HttpChoice,
+        limit: Duration,
+    ) -> Self {
+        Connections { endpoint, config, http, limit, origins: Mutex::default() }
     }
 
     /// The connection to the server of `uri`, which is opened if there is none.
@@ -90,10 +97,14 @@ impl Connections {
         })?;
         let resolved = super::now();
         let connecting = live::connect_first(&self.endpoint, &self.config, addresses, name);
-        let connection = connecting.await.map_err(|error| FetchError::connect(&error))?;
+        let failed = |error| FetchError::connect(&error, self.http);
+        let connection = connecting.await.map_err(failed)?;
         let connected = super::now();
-        let client = Http3Client::new(connection, Default::default())
-            .map_err(|error| FetchError::new(FetchError::CONNECT, error))?;
+        let client = match self.http {
+            HttpChoice::H3 => Http3Client::new(connection, Default::default()),
+            HttpChoice::H2 => Http3Client::http2(connection, Default::default()),
+        };
+        let client = client.map_err(|error| FetchError::new(FetchError::CONNECT, error))?;
         Ok(Opened { client, resolved, connected })
     }
 
@@ -111,7 +122,7 @@ impl Connections {
     pub(super) fn close(&self) {
         let origins = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
         for opened in origins.values().filter_map(|attempt| attempt.get()?.as_ref().ok()) {
-            opened.client.connection().close(quipu_tokio::http3::ErrorCode::NO_ERROR.0, b"");
+            opened.client.close();
         }
     }
 }

@@ -6,6 +6,8 @@ use std::fmt;
 use quipu_tokio::ConnectError;
 use quipu_tokio::http3::Http3Error;
 
+use crate::args::HttpChoice;
+
 /// Why a URL was not fetched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FetchError {
@@ -40,8 +42,8 @@ impl FetchError {
         Self::new(Self::LATE, format!("not done after {seconds} s; --max-time allows more"))
     }
 
-    /// No connection.
-    pub(super) fn connect(error: &ConnectError) -> Self {
+    /// No connection over which that version of HTTP would go.
+    pub(super) fn connect(error: &ConnectError, http: HttpChoice) -> Self {
         let code = match error {
             ConnectError::Certificate { .. } => Self::CERTIFICATE,
             ConnectError::Alpn(_) => Self::TLS,
@@ -52,6 +54,7 @@ impl FetchError {
             ConnectError::Certificate { .. } => {
                 "; --ca names other authorities, --pin a certificate"
             }
+            ConnectError::Alpn(_) if http == HttpChoice::H2 => "; --http h3 asks for HTTP/3",
             _ => "",
         };
         Self::new(code, format!("{error}{hint}"))

@@ -52,7 +52,7 @@ pub(crate) fn run(options: &FetchOptions, own: &Own<'_>) -> Result<(), Failure> 
         }
         let endpoint = live::bind(builder, &options.via)?;
         let limit = Duration::from_secs(options.connect_timeout);
-        let connections = Arc::new(Connections::new(endpoint.clone(), config, limit));
+        let connections = Arc::new(Connections::new(endpoint.clone(), config, options.http, limit));
         let bars = MultiProgress::new();
         if options.quiet || has_events {
             bars.set_draw_target(ProgressDrawTarget::hidden());

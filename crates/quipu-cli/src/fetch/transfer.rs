@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use http::header::{CONTENT_LENGTH, HeaderValue, IF_RANGE, LOCATION, RANGE};
-use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use quipu_lab::policy::Urgency;
 use quipu_tokio::http3::{Http3Error, Http3Exchange, PriorityField};
@@ -370,7 +370,8 @@ fn cannot_read(file: &Path, error: &std::io::Error) -> FetchError {
 
 /// A head as text.
 fn text_of(response: &Response<()>) -> String {
-    let mut text = format!("HTTP/3 {}\n", response.status());
+    let version = if response.version() == Version::HTTP_2 { 2 } else { 3 };
+    let mut text = format!("HTTP/{version} {}\n", response.status());
     for (name, value) in response.headers() {
         text.push_str(&format!("{name}: {}\n", String::from_utf8_lossy(value.as_bytes())));
     }
