@@ -122,6 +122,7 @@ fn an_uplink_that_does_not_become_a_path_is_named() {
     assert!(named.is_some_and(|named| addresses.iter().any(|it| it == named)), "{error}");
 }
 
+#[cfg(unix)]
 #[test]
 fn a_server_of_several_shards_serves_clients_on_one_port() {
     let mut server = Server::start_with("127.0.0.1:0", &["--shards", "3"]);
@@ -132,7 +133,6 @@ fn a_server_of_several_shards_serves_clients_on_one_port() {
     let port = server.address.clone();
     let second = quipu(&["perf", "server", "--listen", &port]);
     assert!(text(&second.stderr).contains("in use"), "{}", text(&second.stderr));
-    #[cfg(unix)]
     assert_eq!(server.stop(), Some(130));
     drop(server);
 }

@@ -173,13 +173,14 @@ fn remove_part(file: &Path) {
 /// A file that those may read whom the user's umask lets, as other files that programs make: temporary
 /// ones are not.
 fn temporary_in(folder: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
+        let all = std::fs::Permissions::from_mode(0o666);
+        tempfile::Builder::new().permissions(all).tempfile_in(folder)
     }
-    builder.tempfile_in(folder)
+    #[cfg(not(unix))]
+    tempfile::Builder::new().tempfile_in(folder)
 }
 
 fn cannot_write(place: &Path, error: &io::Error) -> FetchError {

@@ -1,5 +1,7 @@
 //! Folders that cannot be written, a full disk, and processes that are ended.
 
+#![cfg_attr(not(unix), expect(dead_code, reason = "processes are ended by signals"))]
+
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;

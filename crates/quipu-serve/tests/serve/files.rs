@@ -1,7 +1,5 @@
 //! Which files are served, and how.
 
-use std::collections::BTreeSet;
-
 use http::Method;
 use http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, DATE, ETAG, HeaderValue, LAST_MODIFIED,
@@ -131,7 +129,7 @@ async fn no_sequence_of_pieces_leaves_the_folder() {
         ["", "/", "..", "%2e%2e", ".", "%2f", "%5c", "%00", "a", "out", "secret.txt"];
     let site = Site::of(&[("a/b.txt", "b"), ("../secret.txt", "secret")]);
     std::os::unix::fs::symlink("..", site.root().join("out")).unwrap();
-    let mut redirected = BTreeSet::new();
+    let mut redirected = std::collections::BTreeSet::new();
     for number in 0..PIECES.len().pow(4) {
         let place = |exponent| PIECES[number / PIECES.len().pow(exponent) % PIECES.len()];
         let path = format!("/{}", [3, 2, 1, 0].map(place).concat());

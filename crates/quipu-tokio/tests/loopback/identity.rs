@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use quipu_quic::connection::CloseReason;
@@ -115,7 +114,7 @@ fn only_the_owner_may_read_keys() {
     let folder = tempfile::tempdir().unwrap();
     let kept = folder.path().join("identity");
     ServerIdentity::kept_in(&kept, NAME).unwrap();
-    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&kept) & 0o077, 0);
     for file in ["key.pem", "secret.hex"] {
         assert_eq!(mode(&kept.join(file)) & 0o177, 0, "{file}");
