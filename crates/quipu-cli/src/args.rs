@@ -24,7 +24,7 @@ pub(crate) use perf::{
     PerfCommand, PerfServerOptions, TrustOptions, Ways,
 };
 pub(crate) use record::RecordOptions;
-pub(crate) use serve::{AccessFormat, ServeOptions};
+pub(crate) use serve::{AccessFormat, LimitOptions, ServeOptions};
 pub(crate) use trace::{ConvertOptions, TraceCommand, WrittenDirection, WrittenFormat};
 
 use crate::failure::Failure;

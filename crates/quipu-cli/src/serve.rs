@@ -1,6 +1,7 @@
 //! `quipu serve`.
 
 mod experiments;
+mod limits;
 mod replay;
 
 use std::net::SocketAddr;
@@ -84,7 +85,7 @@ pub(crate) fn run(options: &ServeOptions, own: &Own<'_>) -> Result<(), Failure> 
             for &address in &addresses {
                 let listener = Listener::bind(address).map_err(Failure::run)?;
                 let tls = certificates.tcp().map_err(Failure::run)?;
-                let limits = Limits { stop: grace, ..Limits::default() };
+                let limits = Limits { stop: grace, ..limits::of_tcp(&options.limits) };
                 let server = Server::new(listener, tls, service.clone()).metrics(metrics.clone());
                 let server = server.limits(limits).map_err(Failure::usage)?;
                 let stops = stops();
@@ -178,8 +179,9 @@ impl Sockets {
         let tls = certificates.quic(&http3::ALPNS).map_err(Failure::run)?;
         let policies = options.policies.factory(own.registry)?;
         let tokens = TokenConfig::with_key(certificates.token_key().map_err(Failure::run)?);
-        let config =
-            ServerConfig::new(Arc::new(tls), live::transport(), policies).with_tokens(tokens);
+        let transport = Arc::new(limits::of_transport(&options.limits));
+        let config = ServerConfig::new(Arc::new(tls), transport, policies).with_tokens(tokens);
+        let config = ServerConfig { admission: limits::of_admission(&options.limits), ..config };
         let reset_key = Some(certificates.reset_key().map_err(Failure::run)?);
         let shared = EndpointConfig { reset_key, ..EndpointConfig::default() };
         Ok(Sockets { config, shared, qlog: qlog.cloned() })

@@ -91,7 +91,9 @@ pub use incoming::Incoming;
 pub use path::{PathEvents, PathInfo};
 pub use policies::policies;
 pub use quipu_quic::connection::SendDatagramError;
-pub use quipu_quic::endpoint::{ClientConfig, EndpointConfig, ServerConfig, TokenConfig};
+pub use quipu_quic::endpoint::{
+    Admission, ClientConfig, EndpointConfig, ServerConfig, TokenConfig,
+};
 pub use quipu_quic::{DatagramConfig, TransportConfig};
 pub use recv_stream::RecvStream;
 pub use send_stream::SendStream;

@@ -40,6 +40,8 @@ pub(crate) struct ServeOptions {
     /// Address that answers with metrics for Prometheus, at /metrics over HTTP without TLS
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) metrics: Option<SocketAddr>,
+    #[command(flatten)]
+    pub(crate) limits: LimitOptions,
     /// Seconds that open requests have when the server is stopped
     #[arg(long, value_name = "SECONDS", default_value_t = 10,
           value_parser = clap::value_parser!(u64).range(0..=3600))]
@@ -54,6 +56,24 @@ pub(crate) struct ServeOptions {
     pub(crate) logs: LiveLogOptions,
     #[command(flatten)]
     pub(crate) events: EventOptions,
+}
+
+/// What clients may take of a server.
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Limits")]
+pub(crate) struct LimitOptions {
+    /// Connections at a time, over QUIC and as many over TCP [default: 10000 and 512]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_connections: Option<u32>,
+    /// Connections over QUIC at a time from one IPv4 address, or from one /64 of IPv6 [default: 1000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_per_address: Option<u32>,
+    /// Requests at a time on each connection, at least 3 [default: 128 over QUIC, 100 over TCP]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..=1 << 20))]
+    pub(crate) max_requests: Option<u32>,
+    /// Seconds without a byte after which a connection ends [default: 30 over QUIC, 60 over TCP]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub(crate) idle_timeout: Option<u32>,
 }
 
 /// Format of access logs.

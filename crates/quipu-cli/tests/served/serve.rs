@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::Output;
+use std::process::{Output, Stdio};
 
 use tempfile::TempDir;
 
@@ -47,6 +47,40 @@ fn a_port_in_use_is_told_with_its_address() {
     let told = error(&output);
     assert!(told.contains(&taken) && told.contains("in use"), "{told}");
     assert_eq!(told.lines().count(), 1, "{told}");
+}
+
+#[test]
+fn a_client_beyond_the_limit_is_refused_and_requests_beyond_theirs_wait() {
+    let site = site();
+    let large = std::fs::File::create(site.path().join("large")).expect("created");
+    large.set_len(1 << 30).expect("as large");
+    let server = Server::start(site.path(), &["--max-connections", "1", "--max-requests", "3"]);
+    let pin = server.lines.last().and_then(|line| line.strip_prefix("pin ")).expect("a pin");
+    let url = |path: &str| format!("https://127.0.0.1:{}/{path}", server.port);
+    let fetch = |urls: &[String]| {
+        let mut command = quipu();
+        command.args(["fetch", "--quiet", "--pin", pin]).args(urls);
+        command
+    };
+    let pages = TempDir::new().expect("a folder");
+    let seven: Vec<String> = (0..7).map(|nth| url(&format!("{nth}"))).collect();
+    for nth in 0..7 {
+        std::fs::write(site.path().join(nth.to_string()), "seven").expect("written");
+    }
+    let output = fetch(&seven).arg("--output-dir").arg(pages.path()).output().expect("it ends");
+    assert!(output.status.success(), "{}", error(&output));
+    assert_eq!(std::fs::read_dir(pages.path()).expect("there").count(), 7);
+    // One that reads nothing holds its connection. The one before may still be closing.
+    let held = (0..100).find_map(|_| {
+        let mut child = fetch(&[url("large")]).stdout(Stdio::piped()).spawn().expect("it starts");
+        let answered = child.stdout.as_mut().map(|it| it.read_exact(&mut [0]));
+        if matches!(answered, Some(Ok(()))) { Some(child) } else { child.wait().ok().and(None) }
+    });
+    let mut held = held.expect("it is let in");
+    let output = fetch(&[url("index.html")]).output().expect("it ends");
+    assert!(!output.status.success());
+    assert!(error(&output).contains("refuses the connection"), "{}", error(&output));
+    held.kill().and_then(|()| held.wait()).expect("it ends");
 }
 
 #[test]
