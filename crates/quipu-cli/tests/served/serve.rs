@@ -6,6 +6,8 @@ use std::process::{Output, Stdio};
 
 use tempfile::TempDir;
 
+use crate::fetch::noise;
+use crate::scripted::{interrupt, wait_until};
 use crate::server::{Server, quipu};
 
 fn site() -> TempDir {
@@ -34,6 +36,31 @@ fn a_folder_is_served_until_the_server_is_asked_to_end() {
     let _ = stream.read_to_end(&mut answer);
     assert!(!answer.starts_with(b"HTTP/"));
     assert_eq!(server.stop(), (Some(0), String::new()));
+}
+
+#[test]
+fn an_interrupted_server_answers_the_requests_that_came() {
+    let site = site();
+    let huge = noise(1 << 20).repeat(60);
+    std::fs::write(site.path().join("huge.bin"), &huge).expect("written");
+    let mut server = Server::start(site.path(), &["--grace", "300"]);
+    let url = format!("https://127.0.0.1:{}/huge.bin", server.port);
+    let pin = server.lines.last().and_then(|line| line.strip_prefix("pin ")).expect("a pin");
+    let mut command = quipu();
+    command.args(["fetch", &url, "--pin", pin, "--quiet"]).stdout(Stdio::piped());
+    let mut fetching = command.spawn().expect("the program starts");
+    let mut output = fetching.stdout.take().expect("it is piped");
+    // What is not read holds up the rest.
+    let mut content = vec![0; 1_000];
+    output.read_exact(&mut content).expect("the body has begun");
+    interrupt(&server.child);
+    // It takes no connections from then on.
+    wait_until(|| TcpStream::connect(("127.0.0.1", server.port)).is_err());
+    assert_eq!(server.child.try_wait().expect("a child"), None, "the request is open");
+    output.read_to_end(&mut content).expect("read");
+    assert!(content == huge, "{} bytes", content.len());
+    assert!(fetching.wait().expect("it ends").success());
+    assert_eq!(server.wait(), (Some(0), String::new()));
 }
 
 #[test]

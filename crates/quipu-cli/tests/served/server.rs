@@ -41,6 +41,11 @@ impl Server {
         let id = self.child.id().to_string();
         let sent = Command::new("kill").args(["-TERM", &id]).status().expect("there is a kill");
         assert!(sent.success());
+        self.wait()
+    }
+
+    /// Waits for its end.
+    pub(crate) fn wait(&mut self) -> (Option<i32>, String) {
         let code = self.child.wait().expect("it ends").code();
         let mut told = String::new();
         let errors = self.child.stderr.as_mut().expect("it is piped");

@@ -19,6 +19,9 @@ use super::RequestBody;
 use crate::body::Body;
 use crate::client::Client;
 
+/// How long a client whose last requests were answered has to close the connection of a server that stops. Our choice.
+const CLIENT_CLOSES: std::time::Duration = std::time::Duration::from_secs(2);
+
 /// Serves the requests of a connection until it ends, or until `stops` is true and those that came are
 /// answered. Returns how many were cut.
 pub(super) async fn serve<S>(
@@ -44,7 +47,7 @@ where
         }
     };
     let mut exchanges = JoinSet::new();
-    let mut stopping = false;
+    let (mut stopping, mut was_busy) = (false, false);
     loop {
         tokio::select! {
             request = server.accept() => match request {
@@ -66,11 +69,17 @@ where
             _ = exchanges.join_next(), if !exchanges.is_empty() => {}
             () = until_stopped(&mut stops), if !stopping => {
                 stopping = true;
+                was_busy = !exchanges.is_empty();
                 // A connection that cannot say so is over.
                 let _ = server.go_away();
             }
         }
         if stopping && exchanges.is_empty() {
+            if was_busy {
+                // A client may lose what it has not read when the connection ends, though it was delivered. It knows
+                // that there is nothing more to come, and closes when it is done.
+                let _ = tokio::time::timeout(CLIENT_CLOSES, server.connection().closed()).await;
+            }
             let limit = quipu_base::Duration::from_secs(5);
             server.close_when_delivered(limit);
             server.connection().closed().await;
