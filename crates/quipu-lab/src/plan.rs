@@ -471,3 +471,38 @@ fn rows(
     let alone: Vec<AlonePath> = alone.iter().map(|(path, _)| path.clone()).collect();
     Ok(policies::rows(scenario, &alone, registry).map_err(|error| error.at("policies"))?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interleaved_runs_are_all_runs_number_by_number_in_an_order_of_the_seed() {
+        let order = |seed: u64| {
+            let text = format!(
+                "seed = {seed}\nruns = 5\npages = [\"rust-vec\", \"google\"]\n\
+                 networks = [{{ name = \"live\", server = \"https://a.example\", \
+                 paths = [{{ name = \"a\", uplink = \"a\" }}, {{ name = \"b\", uplink = \"b\" }}] }}]"
+            );
+            let plan = Plan::new(Scenario::from_toml(&text, "a.toml").unwrap()).unwrap();
+            let order = plan.interleaved();
+            let mut sorted = order.clone();
+            sorted.sort();
+            assert!(sorted.into_iter().eq(plan.cells()), "each run once");
+            order
+        };
+        let first = order(1);
+        // Five policies, and two paths alone.
+        assert_eq!(first.len(), 5 * 2 * 7);
+        for (index, block) in first.chunks(7).enumerate() {
+            let at = |cell: &Cell| (cell.run as usize, cell.page);
+            assert!(block.iter().all(|cell| at(cell) == (index / 2, index % 2)), "{block:?}");
+        }
+        let policies =
+            |block: &[Cell]| block.iter().map(|cell| cell.policy).collect::<Vec<usize>>();
+        let orders: BTreeSet<Vec<usize>> = first.chunks(7).map(policies).collect();
+        assert!(orders.len() > 5, "{orders:?}");
+        assert_eq!(order(1), first);
+        assert_ne!(order(2), first);
+    }
+}

@@ -7,6 +7,7 @@ mod certificates;
 mod client;
 mod conditions;
 mod encodings;
+mod experiments;
 mod files;
 mod http3;
 mod limits;
