@@ -12,8 +12,8 @@ Cases whose names begin with h3- are of HTTP/3, the others of QUIC with hq-inter
     interop/live/run.py --core --check docs/interop.md
                                                 what CI runs: a cell that differs from the page is an error
 
-Needs cargo; for aioquic Python with venv, for quic-go Go, for quiche CMake and libclang. A peer that cannot be built is
-an error only if it is named.
+Needs cargo; for aioquic Python with venv, for quic-go Go, for quiche CMake and libclang, and Chromium. A peer that cannot
+be built or is not there is an error only if it is named.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def main():
     results = {}
     began = time.monotonic()
     for peer in built:
-        for role in options.roles.split(","):
+        for role in (role for role in options.roles.split(",") if role in peer.roles):
             for name in (name for name in names if peer.has(suite.CASES[name])):
                 begin = time.monotonic()
                 result = run(peer, role, suite.CASES[name], options)

@@ -15,6 +15,8 @@ TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 PROGRAMS = TARGET / "release"
 RELAY = PROGRAMS / "relay"
 
+ROLES = ("client", "server")
+
 # Light to build: CI has them.
 CORE = ["quinn", "noq", "h3"]
 
@@ -60,6 +62,7 @@ class Peer:
     http3: list = field(default_factory=list)
     # It has hq-interop, too.
     has_hq: bool = True
+    roles: tuple = ROLES
 
     def program(self, case):
         return self.http3 if case.is_http3 else self.argv
@@ -100,6 +103,12 @@ def build_quic_go():
     folder = ROOT / "peers" / "quic-go"
     subprocess.run([go, "build", "-mod=readonly", "-o", TARGET / "hq-quic-go", "."], cwd=folder, check=True)
     return re.search(r"quic-go/quic-go v(\S+)", (folder / "go.mod").read_text())[1]
+
+
+def version_of_chromium():
+    """Of the browser that is installed."""
+    program = [sys.executable, ROOT / "peers" / "chromium" / "browser.py"]
+    return subprocess.run(program, capture_output=True, text=True, check=True).stdout.strip()
 
 
 QUIPU = Peer("quipu", [PROGRAMS / "hq-quipu"], http3=[PROGRAMS / "h3-quipu"])
@@ -183,6 +192,15 @@ PEERS = [
             ("server", "versionnegotiation"): "it takes the Initial packets of version 2, with which Quipu begins, for "
             "0-RTT packets by the type bits of version 1, and does not answer",
         },
+    ),
+    Peer(
+        "chromium",
+        [],
+        has_hq=False,
+        roles=("client",),
+        build=version_of_chromium,
+        http3=[sys.executable, ROOT / "peers" / "chromium" / "h3_chromium.py"],
+        reasons={("client", "h3-trailers"): "scripts neither send nor see trailers"},
     ),
 ]
 

@@ -11,7 +11,6 @@ END = "<!-- end of what is written -->"
 
 # A page says in a word what the list below the table explains.
 WORDS = {"pass": "pass", "fail": "fail", "not offered": "no"}
-ROLES = {"client": "client", "server": "server"}
 
 
 def write(page, ran, results):
@@ -47,7 +46,7 @@ def place(text, is_http3):
 
 def render(versions, results, is_http3):
     """The table of the peers that have a version, in their order, and what is below it."""
-    names = [peer.name for peer in peers.PEERS if peer.name in versions]
+    columns = [(peer.name, role) for peer in peers.PEERS if peer.name in versions for role in peer.roles]
     notes = []
 
     def cell(name, role, case):
@@ -62,11 +61,11 @@ def render(versions, results, is_http3):
     lines = [
         "World: live, loopback. The columns name the peer, its version and the role that it has; Quipu has the other.",
         "",
-        "| case | " + " | ".join(f"{name} {versions[name]} {role}" for name in names for role in ROLES) + " |",
-        "| --- |" + " --- |" * (2 * len(names)),
+        "| case | " + " | ".join(f"{name} {versions[name]} {role}" for name, role in columns) + " |",
+        "| --- |" + " --- |" * len(columns),
     ]
     for case in (case for case in suite.CASES.values() if case.is_http3 == is_http3):
-        row = [cell(name, role, case.name) for name in names for role in ROLES]
+        row = [cell(name, role, case.name) for name, role in columns]
         lines.append(f"| {case.name} | " + " | ".join(row) + " |")
     lines += ["", *(f"{number}. {note}" for number, note in enumerate(notes, 1))]
     passed = sum(result == "pass" for result in results.values())
