@@ -5,7 +5,7 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-use crate::server::{Server, quipu};
+use crate::server::{Server, assert_failed, quipu, text};
 
 const PAGE: &str = "dojo-demo";
 const VIAS: [&str; 4] = ["--via", "127.0.0.1", "--via", "127.0.0.2"];
@@ -32,20 +32,8 @@ fn output(command: &mut Command) -> Output {
     command.output().expect("the program starts")
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
 fn read(folder: &Path, file: &str) -> String {
     std::fs::read_to_string(folder.join(file)).expect(file)
-}
-
-#[track_caller]
-fn assert_failed(output: &Output, code: i32, part: &str) {
-    let told = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{told}");
-    assert!(told.starts_with("error: ") && told.contains(part), "{told}");
-    assert_eq!(output.stdout, b"", "nothing is printed");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use quipu_tokio::tokio::sync::Notify;
 
 use crate::fetch::stay_silent;
 use crate::scripted::{Exchange, Scripted, interrupt};
-use crate::server::{Server, quipu};
+use crate::server::{Server, assert_failed, quipu, text};
 
 fn replaying(page: &str) -> Server {
     let mut command = quipu();
@@ -25,18 +25,6 @@ fn load(server: &Server, more: &[&str]) -> Output {
     let mut command = quipu();
     command.args(["load", "--live", &url(server), "--pin", pin]).args(more);
     command.output().expect("the program starts")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-#[track_caller]
-fn assert_failed(output: &Output, code: i32, part: &str) {
-    let told = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{told}");
-    assert!(told.starts_with("error: ") && told.contains(part), "{told}");
-    assert_eq!(output.stdout, b"", "nothing is printed");
 }
 
 #[test]

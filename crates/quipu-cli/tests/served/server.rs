@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 /// A server that runs until it is dropped.
 pub(crate) struct Server {
@@ -66,4 +66,18 @@ pub(crate) fn quipu() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_quipu"));
     command.env_remove("QLOGDIR").env_remove("QUIPU_LOG").env_remove("SSLKEYLOGFILE");
     command
+}
+
+/// What a program printed.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// It ended with that code and one error, which has that part, and printed nothing else.
+#[track_caller]
+pub(crate) fn assert_failed(output: &Output, code: i32, part: &str) {
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{told}");
+    assert!(told.starts_with("error: ") && told.contains(part), "{told}");
+    assert_eq!(output.stdout, b"", "nothing is printed");
 }
