@@ -6,8 +6,8 @@ use http::{Response, StatusCode};
 use super::error::FetchError;
 use super::output::Part;
 
-/// How many octets follow the part, in a response that goes on where it ends and to the end of the file; `None` if all of
-/// the file comes anew.
+/// How many octets follow the part, in a response that goes on where it ends and to the end of the file; none if the
+/// server says that the part is the file. `None` if all of the file comes anew.
 ///
 /// # Errors
 /// [`FetchError::RANGE`] if what comes is another part of the file, or the server does not have it.
@@ -19,6 +19,10 @@ pub(super) fn resumed(
     let failed = |reason| Err(FetchError::new(FetchError::RANGE, reason));
     match response.status() {
         StatusCode::PARTIAL_CONTENT => {}
+        // https://www.rfc-editor.org/rfc/rfc9110#section-15.5.17
+        StatusCode::RANGE_NOT_SATISFIABLE if length_of(response) == Some(part.bytes) => {
+            return Ok(Some(0));
+        }
         StatusCode::RANGE_NOT_SATISFIABLE => {
             return failed(format!(
                 "the server has no more than the {} bytes of the part",
@@ -28,8 +32,7 @@ pub(super) fn resumed(
         // It changed, or the server sends no ranges: all of it comes.
         _ => return Ok(None),
     }
-    let told = response.headers().get(CONTENT_RANGE).and_then(|value| value.to_str().ok());
-    let told = told.unwrap_or_default();
+    let told = content_range(response);
     let Some(range) = ContentRange::parse(told) else {
         return failed(format!(
             "the server sends the range {told:?}; expected bytes {}-LAST/LENGTH",
@@ -52,6 +55,17 @@ pub(super) fn resumed(
         )),
         _ => Ok(Some(range.length())),
     }
+}
+
+/// What the response says of the range that it is.
+fn content_range(response: &Response<()>) -> &str {
+    let told = response.headers().get(CONTENT_RANGE).and_then(|value| value.to_str().ok());
+    told.unwrap_or_default()
+}
+
+/// The length of the file, of which the range that was asked for is no part.
+fn length_of(response: &Response<()>) -> Option<u64> {
+    content_range(response).strip_prefix("bytes */")?.parse().ok()
 }
 
 /// A range of octets, of a whole that may not be known.
@@ -128,6 +142,21 @@ mod tests {
             let error = resumed(&partial(range), Some(&part)).expect_err(range);
             assert_eq!(error.code, FetchError::RANGE, "{range}");
             assert!(error.reason.contains(told), "{range}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_part_is_the_file_if_the_server_says_that_the_file_is_as_long() {
+        let part = Part { bytes: 100, validator: "x".to_owned() };
+        let refused = |range| {
+            let mut response = partial(range);
+            *response.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
+            resumed(&response, Some(&part))
+        };
+        assert_eq!(refused("bytes */100"), Ok(Some(0)));
+        for range in ["bytes */99", "bytes */101", "bytes */x", "bytes 0-99/100", ""] {
+            let error = refused(range).expect_err(range);
+            assert_eq!(error.code, FetchError::RANGE, "{range}");
         }
     }
 

@@ -168,7 +168,9 @@ impl Transfer {
         let Asked { uri, part, stated, opened, sent, redirects } = asked;
         let first_byte = self.begun.elapsed().as_secs_f64();
         let status = response.status();
-        if self.request.fail && status.as_u16() >= 400 {
+        let rest = resumed(&response, part.as_ref());
+        let is_whole = rest == Ok(Some(0));
+        if self.request.fail && status.as_u16() >= 400 && !is_whole {
             return Err(FetchError::new(
                 FetchError::STATUS,
                 format!("the server answers {status}"),
@@ -176,7 +178,7 @@ impl Transfer {
         }
         let stream = exchange.stream().0;
         let file = self.target.file.as_deref();
-        let rest = resumed(&response, part.as_ref())?;
+        let rest = rest?;
         let mut output = None;
         if !self.request.head {
             // An error page is no part of the file.
@@ -196,7 +198,8 @@ impl Transfer {
         }
         let resumed_at = output.as_ref().map_or(0, |output| output.bytes);
         let mut bytes = 0;
-        loop {
+        // What follows a whole file says that in words.
+        while !is_whole {
             let next = exchange.data(CHUNK).await;
             let Some(octets) = next.map_err(|error| FetchError::exchange(&error, bytes))? else {
                 break;

@@ -127,6 +127,27 @@ fn a_range_that_is_not_the_rest_of_the_file_is_an_error() {
 }
 
 #[test]
+fn a_part_that_is_the_whole_file_takes_its_name() {
+    let server = Scripted::start(|mut exchange: Exchange| async move {
+        assert_eq!(exchange.head.headers()["range"], "bytes=100-");
+        let range = exchange.head.uri().path().replace("/", "bytes */");
+        exchange.respond(416, &[("content-range", &range)], true);
+        exchange.send(b"there is no such range").await;
+        exchange.finish();
+    });
+    server.keep(&noise(1_000)[..100], "\"1\"");
+    assert_failed(&server.fetch_file("/99", &["--continue"]), 33, &["no more than the 100 bytes"]);
+    assert_eq!(server.names(), ["f.part", "f.part.validator"]);
+    for options in [&["--continue"][..], &["--continue", "--fail"]] {
+        server.keep(&noise(1_000)[..100], "\"1\"");
+        assert_succeeded(&server.fetch_file("/100", options));
+        assert_eq!(server.names(), ["f"]);
+        assert!(std::fs::read(server.to("f")).expect("a file") == noise(1_000)[..100]);
+        std::fs::remove_file(server.to("f")).expect("removed");
+    }
+}
+
+#[test]
 fn a_redirect_leads_to_another_server_without_the_fields_that_were_given() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let serve = |location: String| {
