@@ -7,7 +7,7 @@ use quipu_base::{Duration, Instant, PathId, Role, Seed, StreamDirection, StreamI
 use quipu_null_tls::{NullClient, NullServer};
 use quipu_policy::{BuildContext, PolicySpec, Registry};
 use quipu_quic::endpoint::{
-    Admission, ClientConfig, EndpointConfig, PolicyFactory, ServerConfig, TokenConfig,
+    Admission, ClientConfig, Closed, EndpointConfig, PolicyFactory, ServerConfig, TokenConfig,
 };
 use quipu_quic::error::ErrorCode;
 use quipu_quic::recorder::RecorderFactory;
@@ -138,7 +138,7 @@ impl NodeConfig {
     fn endpoint(&self, nth: u64) -> Endpoint {
         let key = reset_key(&provider(), &[7; SECRET_LENGTH]).expect("a suite of TLS 1.3");
         let config = EndpointConfig {
-            keep_closed: true,
+            closed: Closed::Kept,
             reset_key: self.resets.then_some(key),
             ..EndpointConfig::default()
         };

@@ -225,9 +225,12 @@ impl Connection {
             tokio::pin!(notified);
             notified.as_mut().enable();
             let opened = self.shared().with_entry(self.handle(), |entry| {
+                if let Some(error) = entry.end_of_reading() {
+                    return Err(error.clone());
+                }
                 match (entry.opened[index(direction)].pop_front(), &entry.ended) {
-                    (Some(stream), None) => Ok(Some(stream)),
-                    (_, Some(error)) => Err(error.clone()),
+                    (Some(stream), _) => Ok(Some(stream)),
+                    (None, Some(error)) => Err(error.clone()),
                     (None, None) => Ok(None),
                 }
             })??;
@@ -280,8 +283,8 @@ impl Connection {
             notified.as_mut().enable();
             let has_any =
                 self.shared().with_entry(self.handle(), |entry| match &entry.ended {
-                    Some(error) => Err(error.clone()),
-                    None => Ok(entry.has_datagrams),
+                    Some(error) if !entry.has_datagrams => Err(error.clone()),
+                    _ => Ok(entry.has_datagrams),
                 })??;
             if has_any {
                 let read = |connection: &mut Calls<'_>, entry: &mut Entry, now| {
@@ -289,9 +292,11 @@ impl Connection {
                     entry.has_datagrams = datagram.is_some();
                     datagram
                 };
-                if let Some(datagram) = self.shared().with_connection(self.handle(), read)? {
+                if let Some(datagram) = self.shared().with_readable(self.handle(), read)? {
                     return Ok(datagram);
                 }
+                // It may have ended meanwhile.
+                continue;
             }
             notified.await;
         }

@@ -222,6 +222,11 @@ impl Driver {
             engine.handle_timeout(now);
         }
         let drain = engine.poll_transmit(now, batches);
+        while let Some((handle, connection)) = engine.poll_closed() {
+            if let Some(entry) = entries.get_mut(&handle) {
+                entry.keep_unread(connection);
+            }
+        }
         batches.flush_all();
         // Others have their turn before the rest goes; without room, a socket has to take some first.
         batches.begin_turn();

@@ -11,7 +11,7 @@ use quipu_quic::connection::{
     self, Calls as _, EditError, MigrateError, OpenPathError, SendDatagramError,
 };
 use quipu_quic::endpoint::{
-    ClientConfig, ConnectError, EndpointConfig, Held, Incoming, ServerConfig,
+    ClientConfig, Closed, ConnectError, EndpointConfig, Held, Incoming, ServerConfig,
 };
 use quipu_quic::error::ErrorCode;
 use quipu_quic::random::SecureSource;
@@ -48,8 +48,8 @@ impl Engine {
         recording: Option<Recording>,
     ) -> Result<Self, ConfigError> {
         let Parts { config, source, server, recorders } = parts;
-        // It goes when the application knows: what is read of it later is kept by the runtime.
-        let config = EndpointConfig { keep_closed: false, ..config };
+        // What had come of it can still be read.
+        let config = EndpointConfig { closed: Closed::HandedOver, ..config };
         let source = match &recording {
             Some(recording) => recording.noting(source),
             None => source,
@@ -193,6 +193,11 @@ impl Engine {
         drain
     }
 
+    /// A connection that is over, and of no more interest to the engine.
+    pub(crate) fn poll_closed(&mut self) -> Option<(ConnectionHandle, Connection)> {
+        self.endpoint.poll_closed()
+    }
+
     pub(crate) fn poll_event(&mut self) -> Option<(ConnectionHandle, ConnectionEvent)> {
         self.endpoint.poll_event()
     }
@@ -215,6 +220,13 @@ pub(crate) struct Calls<'a> {
     connection: &'a mut Connection,
     handle: ConnectionHandle,
     recording: Option<&'a Recording>,
+}
+
+impl<'a> Calls<'a> {
+    /// One that has left its engine: what it is asked for decides nothing.
+    pub(crate) fn of_closed(connection: &'a mut Connection, handle: ConnectionHandle) -> Self {
+        Calls { connection, handle, recording: None }
+    }
 }
 
 impl Deref for Calls<'_> {

@@ -7,10 +7,10 @@ use std::task::Waker;
 
 use quipu_base::{Duration, PathId, StreamDirection, StreamId};
 use quipu_policy::PathStatus;
-use quipu_quic::ConnectionEvent;
 use quipu_quic::connection::{CloseReason, Migration};
 use quipu_quic::recorder::Started;
 use quipu_quic::tls::EarlyData;
+use quipu_quic::{Connection, ConnectionEvent};
 use tokio::sync::{Notify, broadcast};
 use tracing::Span;
 
@@ -136,6 +136,8 @@ pub(crate) struct Entry {
     pub(crate) unwanted: Vec<IpAddr>,
     /// What a layer above streams, if there is one, was not told yet: it has all streams then.
     pub(crate) layer: Option<VecDeque<ConnectionEvent>>,
+    /// The connection itself once the engine has no more to do with it, if something of it was not read yet.
+    pub(crate) unread: Option<Box<Connection>>,
 }
 
 /// Where streams of that direction wait.
@@ -164,6 +166,7 @@ impl Entry {
             path_events: broadcast::Sender::new(PATH_EVENTS),
             unwanted: Vec::new(),
             layer: None,
+            unread: None,
         }
     }
 
@@ -220,6 +223,21 @@ impl Entry {
         self.signals.datagrams.notify_waiters();
         self.signals.datagram_room.notify_waiters();
         self.signals.layer.notify_one();
+    }
+
+    /// Why there is nothing to read any more, if the connection ended like that.
+    pub(crate) fn end_of_reading(&self) -> Option<&ConnectionError> {
+        self.ended.as_ref().filter(|error| !error.leaves_unread())
+    }
+
+    /// The engine has no more to do with the connection.
+    pub(crate) fn keep_unread(&mut self, connection: Connection) {
+        let is_read = |stream: &Stream| stream.receiving && stream.readable;
+        let may_be_read =
+            self.layer.is_some() || self.has_datagrams || self.streams.values().any(is_read);
+        if may_be_read && self.end_of_reading().is_none() {
+            self.unread = Some(Box::new(connection));
+        }
     }
 
     /// True while a client's handshake goes on.

@@ -106,6 +106,15 @@ pub enum ConnectionError {
 }
 
 impl ConnectionError {
+    /// True if what had come can still be read: only the application itself gives that up.
+    pub(crate) fn leaves_unread(&self) -> bool {
+        match self {
+            ConnectionError::Closed(CloseReason::Application { .. })
+            | ConnectionError::EndpointGone => false,
+            ConnectionError::Closed(_) => true,
+        }
+    }
+
     /// True if the peer said nothing for too long.
     pub(crate) fn is_timeout(&self) -> bool {
         matches!(

@@ -45,7 +45,8 @@ impl RecvStream {
     }
 
     /// Reads bytes into `buffer`, as many as are there and fit; waits while there are none. `None` at
-    /// the end of the stream. Cancelling loses none. Only what is read lets the peer send more.
+    /// the end of the stream. Cancelling loses none. Only what is read lets the peer send more. What had come
+    /// before the peer closed the connection is read after it, too.
     ///
     /// # Errors
     /// See [`ReadError`].
@@ -111,8 +112,10 @@ impl RecvStream {
     /// True if the engine is to be asked; otherwise the task is woken when it is.
     fn is_ready(&self, cx: &Context<'_>) -> Result<bool, ReadError> {
         let look = |entry: &mut Entry| {
+            let end_of_reading = entry.end_of_reading().cloned();
             let Some(stream) = entry.streams.get_mut(&self.stream) else { return Ok(true) };
-            if stream.readable && entry.ended.is_none() {
+            // Also after the peer closed.
+            if stream.readable && end_of_reading.is_none() {
                 return Ok(true);
             }
             if let Some(code) = stream.reset {
@@ -145,6 +148,9 @@ impl RecvStream {
                     {
                         // That was all: the engine tells of more.
                         state.readable = false;
+                        if let Some(error) = entry.ended.as_ref().filter(|_| read.bytes == 0) {
+                            return Poll::Ready(Err(ReadError::Lost(error.clone())));
+                        }
                         if read.bytes == 0 {
                             state.reader = Some(cx.waker().clone());
                             return Poll::Pending;
@@ -158,7 +164,7 @@ impl RecvStream {
                 }
             }
         };
-        let read = self.holder.shared.with_connection(self.holder.handle, read)?;
+        let read = self.holder.shared.with_readable(self.holder.handle, read)?;
         let read = ready!(read)?;
         if read.end {
             self.end = End::Read;

@@ -167,7 +167,7 @@ impl Replay<'_> {
                 let mut outbox = Answering { at, answers, sent, buffer: Vec::new() };
                 engine.poll_transmit(at, &mut outbox);
                 self.sent = outbox.sent;
-                while engine.poll_event().is_some() {}
+                while engine.poll_event().is_some() || engine.poll_closed().is_some() {}
             }
         }
         Ok(())

@@ -142,6 +142,33 @@ impl Shared {
         })
     }
 
+    /// The same to read, also what had come before the peer ended the connection.
+    ///
+    /// # Errors
+    /// Why there is nothing to read any more.
+    pub(crate) fn with_readable<R>(
+        &self,
+        handle: ConnectionHandle,
+        read: impl FnOnce(&mut Calls<'_>, &mut Entry, Instant) -> R,
+    ) -> Result<R, ConnectionError> {
+        self.act(|state, now| {
+            let State { engine, entries, .. } = state;
+            let entry = entries.get_mut(&handle).ok_or(ConnectionError::EndpointGone)?;
+            if let Some(error) = entry.end_of_reading() {
+                return Err(error.clone());
+            }
+            if let Some(mut connection) = entry.unread.take() {
+                let result = read(&mut Calls::of_closed(&mut connection, handle), entry, now);
+                entry.unread = Some(connection);
+                return Ok(result);
+            }
+            let Some(mut calls) = engine.call(now, handle) else {
+                return Err(entry.ended.clone().unwrap_or(ConnectionError::EndpointGone));
+            };
+            Ok(read(&mut calls, entry, now))
+        })
+    }
+
     /// Looks at what a connection's users wait for; the engine has nothing to do for it.
     ///
     /// # Errors
@@ -151,11 +178,8 @@ impl Shared {
         handle: ConnectionHandle,
         look: impl FnOnce(&mut Entry) -> R,
     ) -> Result<R, ConnectionError> {
-        let mut state = self.lock();
-        if state.gone {
-            return Err(ConnectionError::EndpointGone);
-        }
-        state.entries.get_mut(&handle).map(look).ok_or(ConnectionError::EndpointGone)
+        // Without a driver all have ended.
+        self.lock().entries.get_mut(&handle).map(look).ok_or(ConnectionError::EndpointGone)
     }
 
     /// Takes a datagram that came to another shard, if it is addressed by a connection ID to a connection, or

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use quipu_base::{Bytes, Duration, Instant, Role, Seed};
 use quipu_policy::registry::PolicySpec;
-use quipu_quic::endpoint::{Admission, ClientConfig, EndpointConfig, PolicyFactory, ServerConfig};
+use quipu_quic::endpoint::{
+    Admission, ClientConfig, Closed, EndpointConfig, PolicyFactory, ServerConfig,
+};
 use quipu_quic::recorder::RecorderFactory;
 use quipu_quic::{Burst, Endpoint, Mtu, RecoveryRules, Route, TransportConfig};
 
@@ -201,7 +203,7 @@ impl<'a> ConnectionPlan<'a> {
 
     fn endpoint(&self, stream: &str, role: Role) -> Result<Endpoint, SetupError> {
         // What ended connections counted is read when the run is over.
-        let config = EndpointConfig { keep_closed: true, ..EndpointConfig::default() };
+        let config = EndpointConfig { closed: Closed::Kept, ..EndpointConfig::default() };
         let mut endpoint = Endpoint::seeded_with(config, self.seed.stream(stream, 0))?;
         let arrivals = self.arrivals.as_ref().filter(|arrivals| arrivals.reader() == role);
         let recorders = match arrivals {

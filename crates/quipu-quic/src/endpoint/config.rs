@@ -30,9 +30,21 @@ pub struct EndpointConfig {
     pub reset_key: Option<Arc<dyn ResetKey>>,
     /// Stateless resets per second, a tenth of them at once. Default 1,000; our choice.
     pub resets_per_second: u32,
-    /// A connection that is over stays until [`Endpoint::remove`](crate::Endpoint::remove), so that
-    /// its counters can still be read. Default false: it goes by itself.
-    pub keep_closed: bool,
+    /// What becomes of a connection that is over. Default [`Closed::Dropped`].
+    pub closed: Closed,
+}
+
+/// What becomes of a connection that is over: [closed](crate::Connection::is_closed), and the application was told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Closed {
+    /// It goes by itself.
+    #[default]
+    Dropped,
+    /// It stays until [`Endpoint::remove`](crate::Endpoint::remove), so that its counters can still be read.
+    Kept,
+    /// It leaves the endpoint, and [`Endpoint::poll_closed`](crate::Endpoint::poll_closed) hands it over, so that
+    /// what had come can still be read.
+    HandedOver,
 }
 
 impl Default for EndpointConfig {
@@ -41,7 +53,7 @@ impl Default for EndpointConfig {
             connection_ids: Arc::new(RandomIds::default()),
             reset_key: None,
             resets_per_second: 1_000,
-            keep_closed: false,
+            closed: Closed::default(),
         }
     }
 }

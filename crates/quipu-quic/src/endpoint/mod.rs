@@ -34,7 +34,7 @@ mod table;
 mod tokens;
 
 pub use admission::Admission;
-pub use config::{ClientConfig, ConnectError, EndpointConfig, PolicyFactory, ServerConfig};
+pub use config::{ClientConfig, Closed, ConnectError, EndpointConfig, PolicyFactory, ServerConfig};
 pub use incoming::Incoming;
 pub use slab::ConnectionHandle;
 pub use tokens::{TokenConfig, TokenState};
@@ -131,7 +131,7 @@ impl Endpoint {
     fn with_randomness(config: EndpointConfig, random: Box<dyn Randomness>) -> Self {
         let resets = Rate::new(config.resets_per_second);
         Endpoint {
-            table: Table::new(config.keep_closed),
+            table: Table::new(config.closed),
             config,
             random,
             server: None,
@@ -181,7 +181,7 @@ impl Endpoint {
     }
 
     /// Drops a connection, closed or not: the peer is not told. A connection that is over needs no
-    /// call of this, unless [`EndpointConfig::keep_closed`] is set: it goes when the application has
+    /// call of this, unless [`EndpointConfig::closed`] says so: it goes when the application has
     /// taken [`ConnectionEvent::Closed`], or had closed it itself.
     pub fn remove(&mut self, handle: ConnectionHandle) -> Option<Connection> {
         self.table.remove(handle)
@@ -311,6 +311,13 @@ impl Endpoint {
     /// connection polled again.
     pub fn poll_event(&mut self) -> Option<(ConnectionHandle, ConnectionEvent)> {
         self.table.poll_event()
+    }
+
+    /// A connection that is over, and was in the endpoint until now: only of one whose
+    /// [configuration](EndpointConfig::closed) is [`Closed::HandedOver`]. All are to be taken after each
+    /// [`Endpoint::poll_transmit`].
+    pub fn poll_closed(&mut self) -> Option<(ConnectionHandle, Connection)> {
+        self.table.poll_closed()
     }
 
     /// A route that was blocked takes datagrams again: call [`Endpoint::poll_transmit`] next.

@@ -7,12 +7,12 @@ use std::net::SocketAddr;
 use quipu_base::{Instant, PathId};
 use smallvec::SmallVec;
 
-use super::Held;
 use super::admission::{Gate, Source};
 use super::deadlines::Deadlines;
 use super::resets::PeerTokens;
 use super::routes::{Routes, Target};
 use super::slab::{ConnectionHandle, Slab};
+use super::{Closed, Held};
 use crate::connection::{Arrival, Connection, ConnectionEvent, Drain, EndpointEvent};
 use crate::outbox::Outbox;
 use crate::stream::Spares;
@@ -53,12 +53,14 @@ pub(super) struct Table {
     spares: Spares,
     /// Connections that the last poll looked at, whose events were not taken yet.
     polled: Vec<ConnectionHandle>,
-    /// A closed connection stays until it is removed.
-    keep_closed: bool,
+    /// What becomes of connections that are over.
+    closed: Closed,
+    /// Those that are to be handed over.
+    leaving: Vec<(ConnectionHandle, Connection)>,
 }
 
 impl Table {
-    pub(super) fn new(keep_closed: bool) -> Self {
+    pub(super) fn new(closed: Closed) -> Self {
         Table {
             slots: Slab::new(),
             routes: Routes::default(),
@@ -69,7 +71,8 @@ impl Table {
             gate: Gate::default(),
             spares: Spares::new(),
             polled: Vec::new(),
-            keep_closed,
+            closed,
+            leaving: Vec::new(),
         }
     }
 
@@ -233,6 +236,11 @@ impl Table {
         }
     }
 
+    /// The next connection that is to be handed over.
+    pub(super) fn poll_closed(&mut self) -> Option<(ConnectionHandle, Connection)> {
+        self.leaving.pop()
+    }
+
     /// The next event of a connection that the last poll looked at.
     pub(super) fn poll_event(&mut self) -> Option<(ConnectionHandle, ConnectionEvent)> {
         while let Some(&handle) = self.polled.last() {
@@ -264,7 +272,10 @@ impl Table {
                 // Also of a connection that is not done, or its deadline would be stale.
                 let is_over = self.settle(handle);
                 if is_over {
-                    self.remove(handle);
+                    let connection = self.remove(handle);
+                    if self.closed == Closed::HandedOver {
+                        self.leaving.extend(connection.map(|connection| (handle, connection)));
+                    }
                 } else {
                     self.polled.push(handle);
                 }
@@ -318,7 +329,7 @@ impl Table {
         //# state.
         let over =
             slot.connection.is_closed() && (!slot.handed_out || slot.connection.has_told_its_end());
-        over && !self.keep_closed
+        over && self.closed != Closed::Kept
     }
 }
 

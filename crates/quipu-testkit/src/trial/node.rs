@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use quipu_base::{Duration, Instant, PathId, Role, Seed};
 use quipu_null_tls::{NullClient, NullResetKey, NullServer};
-use quipu_quic::endpoint::{ClientConfig, EndpointConfig, ServerConfig};
+use quipu_quic::endpoint::{ClientConfig, Closed, EndpointConfig, ServerConfig};
 use quipu_quic::error::ErrorCode;
 use quipu_quic::tls::{ClientTls, ServerTls};
 use quipu_quic::{
@@ -393,7 +393,7 @@ fn endpoint(role: Role, start: u64) -> Endpoint {
     let seed = Seed::new(1).child("trial", u64::from(role.is_client()));
     let reset_key = Arc::new(NullResetKey::new(&[u8::from(role.is_client()); 32]));
     let config = EndpointConfig {
-        keep_closed: true,
+        closed: Closed::Kept,
         reset_key: Some(reset_key),
         ..EndpointConfig::default()
     };

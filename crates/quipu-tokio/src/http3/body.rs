@@ -50,13 +50,13 @@ impl<E: End + ?Sized> Exchange<E> {
     /// Waits until `look` finds something.
     async fn wait<R>(
         &self,
-        mut look: impl FnMut(&mut State<E>, &mut Streams<'_, '_>) -> Result<Option<R>, Http3Error>,
+        mut look: impl FnMut() -> Result<Option<R>, Http3Error>,
     ) -> Result<R, Http3Error> {
         loop {
             let notified = self.changed.notified();
             tokio::pin!(notified);
             notified.as_mut().enable();
-            if let Some(found) = self.session.call(&mut look)?? {
+            if let Some(found) = look()? {
                 return Ok(found);
             }
             notified.await;
@@ -65,15 +65,16 @@ impl<E: End + ?Sized> Exchange<E> {
 
     /// The next head: status and fields.
     pub(super) async fn head(&self) -> Result<(u16, FieldList), Http3Error> {
-        self.wait(|state, _| {
-            let slot = slot(state, self.stream)?;
+        let stream = self.stream;
+        let look = |state: &mut State<E>, _: &mut Streams<'_, '_>| {
+            let slot = slot(state, stream)?;
             match (slot.heads.pop_front(), &slot.failure) {
                 (Some(head), _) => Ok(Some(head)),
                 (None, Some(failure)) => Err(failure.clone().into()),
                 (None, None) => Ok(None),
             }
-        })
-        .await
+        };
+        self.wait(|| self.session.look(look)).await
     }
 
     /// The next octets of the peer's body, `most` of them at most; `None` at its end.
@@ -82,22 +83,21 @@ impl<E: End + ?Sized> Exchange<E> {
             return Ok(None);
         }
         let stream = self.stream;
-        let read = self
-            .wait(|state, streams| {
-                // An end that a reading leads to is told after it, and looked for again.
-                let known = slot(state, stream)?;
-                if known.finished {
-                    return Ok(Some(None));
-                }
-                if let Some(failure) = &known.failure {
-                    return Err(failure.clone().into());
-                }
-                let mut octets = BytesMut::new();
-                let sink = &mut |part: &[u8]| octets.extend_from_slice(part);
-                let read = state.end.read(streams, stream, most as u64, sink);
-                Ok((read > 0).then(|| Some(octets.freeze())))
-            })
-            .await?;
+        let look = |state: &mut State<E>, streams: &mut Streams<'_, '_>| {
+            // An end that a reading leads to is told after it, and looked for again.
+            let known = slot(state, stream)?;
+            if known.finished {
+                return Ok(Some(None));
+            }
+            if let Some(failure) = &known.failure {
+                return Err(failure.clone().into());
+            }
+            let mut octets = BytesMut::new();
+            let sink = &mut |part: &[u8]| octets.extend_from_slice(part);
+            let read = state.end.read(streams, stream, most as u64, sink);
+            Ok((read > 0).then(|| Some(octets.freeze())))
+        };
+        let read = self.wait(|| self.session.look(look)).await?;
         self.is_read.store(read.is_none(), Ordering::Relaxed);
         Ok(read)
     }
@@ -113,13 +113,12 @@ impl<E: End + ?Sized> Exchange<E> {
     pub(super) async fn send_data(&self, mut octets: Bytes) -> Result<(), Http3Error> {
         let stream = self.stream;
         while !octets.is_empty() {
-            let taken = self
-                .wait(|state, streams| {
-                    check_stopped(slot(state, stream)?)?;
-                    let taken = state.end.send_body(streams, stream, octets.clone())?;
-                    Ok((taken > 0).then_some(taken))
-                })
-                .await?;
+            let send = |state: &mut State<E>, streams: &mut Streams<'_, '_>| {
+                check_stopped(slot(state, stream)?)?;
+                let taken = state.end.send_body(streams, stream, octets.clone())?;
+                Ok((taken > 0).then_some(taken))
+            };
+            let taken = self.wait(|| self.session.call(send)?).await?;
             octets = octets.split_off(taken);
         }
         Ok(())

@@ -157,7 +157,8 @@ impl Http3Exchange {
     }
 
     /// The next octets of the response's body, `most` of them at most; `None` at its end. What is not
-    /// read gives the server no credit. Cancelling loses none.
+    /// read gives the server no credit. Cancelling loses none. What had come before the server closed the
+    /// connection is there after it, too.
     ///
     /// # Errors
     /// See [`Http3Error`].

@@ -116,20 +116,58 @@ impl<E: End + ?Sized> Session<E> {
         Ok(result)
     }
 
-    /// Passes on what happened to the connection; false if it is over.
-    fn take_events(&self) -> bool {
+    /// Looks at what the peer sent, also at what had come before the peer ended the connection; `None` if
+    /// there is nothing and more may come.
+    ///
+    /// # Errors
+    /// Why the connection ended, if there is nothing and it did.
+    pub(super) fn look<R>(
+        &self,
+        mut look: impl FnMut(&mut State<E>, &mut Streams<'_, '_>) -> Result<Option<R>, Http3Error>,
+    ) -> Result<Option<R>, Http3Error> {
         let mut state = self.lock();
         let state = &mut *state;
+        // Again once all that came has been passed on.
+        for ended_before in [false, true] {
+            if let Some(error) = &state.failed {
+                return Err(error.clone());
+            }
+            let shared = self.connection.shared();
+            let handle = self.connection.handle();
+            let (found, ended) = shared.with_readable(handle, |connection, entry, now| {
+                (look(state, &mut Streams { connection, now }), entry.ended.clone())
+            })?;
+            self.dispatch(state);
+            match (found?, ended) {
+                (Some(found), _) => return Ok(Some(found)),
+                (None, None) => return Ok(None),
+                (None, Some(error)) if ended_before => return Err(error.into()),
+                (None, Some(_)) => _ = self.pass_events(state),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Passes on what happened to the connection; false if it is over.
+    fn pass_events(&self, state: &mut State<E>) -> bool {
         let shared = self.connection.shared();
-        let passed = shared.with_connection(self.connection.handle(), |connection, entry, now| {
+        let passed = shared.with_readable(self.connection.handle(), |connection, entry, now| {
             let events = entry.layer.as_mut().map(std::mem::take).unwrap_or_default();
             let mut streams = Streams { connection, now };
             for event in events {
                 self.pass(state, &mut streams, &event);
             }
+            entry.ended.is_none()
         });
         self.dispatch(state);
-        let goes_on = passed.is_ok() && state.failed.is_none();
+        passed.unwrap_or(false) && state.failed.is_none()
+    }
+
+    /// The same, and wakes all if it is over.
+    fn take_events(&self) -> bool {
+        let mut state = self.lock();
+        let state = &mut *state;
+        let goes_on = self.pass_events(state);
         if !goes_on {
             state.slots.values().for_each(|slot| slot.changed.notify_waiters());
             self.arrived.notify_waiters();

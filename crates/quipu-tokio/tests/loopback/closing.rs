@@ -45,6 +45,60 @@ async fn a_graceful_close_delivers_everything_first() {
     .await;
 }
 
+/// Waits until the peer's close was heard, and this end's engine has forgotten the connection.
+async fn forgotten(endpoint: &Endpoint, connection: &quipu_tokio::Connection) {
+    assert_eq!(connection.closed().await.application_code(), Some(3));
+    endpoint.wait_idle().await;
+}
+
+#[tokio::test]
+async fn what_came_before_the_peer_closed_can_be_read_whenever() {
+    limited(async {
+        let Pair { server, client, here, there } = Setup::new().connect().await;
+        let mut whole = there.open_unidirectional().await.unwrap();
+        whole.write_all(&vec![5; 200_000]).await.unwrap();
+        whole.finish().unwrap();
+        let mut part = there.open_unidirectional().await.unwrap();
+        part.write_all(b"half a").await.unwrap();
+        there.send_datagram("last words".into()).unwrap();
+        let mut begun = here.accept_unidirectional().await.unwrap();
+        let mut first = [0; 1_000];
+        assert_eq!(begun.read(&mut first).await.unwrap(), Some(1_000));
+        whole.delivered().await.unwrap();
+        // Nobody reads, so that nothing but that has been acknowledged matters.
+        there.close_when_delivered(quipu_base::Duration::from_secs(1), 3, b"done");
+        forgotten(&client, &here).await;
+        drop((client, server));
+        assert_eq!(begun.read_to_limit(1_000_000).await.unwrap(), vec![5; 199_000]);
+        let mut other = here.accept_unidirectional().await.unwrap();
+        let mut bytes = [0; 100];
+        assert_eq!(other.read(&mut bytes).await.unwrap(), Some(6));
+        let cut = other.read(&mut bytes).await.unwrap_err();
+        assert!(matches!(cut, quipu_tokio::ReadError::Lost(_)), "{cut:?}");
+        assert_eq!(here.receive_datagram().await.unwrap(), "last words");
+        assert_eq!(here.receive_datagram().await.unwrap_err().application_code(), Some(3));
+        let none = here.accept_unidirectional().await.unwrap_err();
+        assert_eq!(none.application_code(), Some(3));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_closes_reads_no_more() {
+    limited(async {
+        let Pair { server: _server, client: _client, here, there } = Setup::new().connect().await;
+        let mut send = there.open_unidirectional().await.unwrap();
+        send.write_all(b"abcdef").await.unwrap();
+        let mut receive = here.accept_unidirectional().await.unwrap();
+        let mut bytes = [0; 2];
+        assert_eq!(receive.read(&mut bytes).await.unwrap(), Some(2));
+        here.close(9, b"");
+        let lost = receive.read(&mut bytes).await.unwrap_err();
+        assert!(matches!(lost, quipu_tokio::ReadError::Lost(_)), "{lost:?}");
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn dropping_the_last_handle_closes_the_connection() {
     limited(async {

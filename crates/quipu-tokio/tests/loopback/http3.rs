@@ -252,6 +252,53 @@ async fn a_server_that_goes_away_answers_what_came() {
 }
 
 #[tokio::test]
+async fn responses_that_came_before_the_server_closed_are_read_after_it() {
+    for version in BOTH {
+        limited(async {
+            let Http { client, server, pair } = http(version).await;
+            let mut whole = client.request(get("/whole"), false).await.unwrap();
+            let mut part = client.request(get("/part"), false).await.unwrap();
+            let mut trailers = HeaderMap::new();
+            trailers.insert("checksum", HeaderValue::from_static("abc"));
+            let mut held = Vec::new();
+            for _ in 0..2 {
+                let (head, _, mut request) = server.accept().await.unwrap().into_parts();
+                request.respond(&Response::new(()), true).unwrap();
+                request.send_data(Bytes::from(noise(1, 50_000))).await.unwrap();
+                if head.uri().path() == "/whole" {
+                    request.finish(Some(&trailers)).unwrap();
+                } else {
+                    held.push(request);
+                }
+            }
+            server.close_when_delivered(quipu_base::Duration::from_secs(1));
+            client.connection().closed().await;
+            pair.client.wait_idle().await;
+            assert!(client.request(get("/late"), false).await.is_err());
+            assert_eq!(whole.response().await.unwrap().status(), 200);
+            let mut body = Vec::new();
+            while let Some(octets) = whole.data(7_000).await.unwrap() {
+                body.extend_from_slice(&octets);
+            }
+            assert!(body == noise(1, 50_000));
+            let kept = (version == Version::HTTP_3).then_some(trailers);
+            assert_eq!(whole.trailers().unwrap(), kept);
+            part.response().await.unwrap();
+            let mut read = 0;
+            let cut = loop {
+                match part.data(7_000).await {
+                    Ok(octets) => read += octets.unwrap().len(),
+                    Err(error) => break error,
+                }
+            };
+            assert_eq!(read, 50_000);
+            assert!(matches!(cut, Http3Error::Connection(_)), "{cut:?}");
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
 async fn requests_wait_for_a_free_stream() {
     for version in BOTH {
         limited(async {
