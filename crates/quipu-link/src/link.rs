@@ -14,8 +14,10 @@ use crate::timeline::Cursor;
 use crate::trace::Opportunities;
 use crate::{Duplicate, InvalidConfig, LinkConfig, LinkStats, ecn};
 
+mod any;
 mod managed;
 
+pub use any::AnyLink;
 pub use managed::{Departure, ManagedLink, Offer, Ticket};
 
 /// One direction of a link: see the [crate's description](crate) for what it does to a datagram.

@@ -79,7 +79,7 @@ mod wake;
 mod world;
 
 pub use event::EventQueue;
-pub use network::{Interface, LinkId, PathLinks, TopologyError, address};
+pub use network::{Interface, LinkId, PathLinks, TopologyError, WiredRoute, Wiring, address};
 pub use node::{Envelope, Node, NodeId};
 pub use observer::{Departed, EventHash, Fate, Hop, Observer, Received, Sent};
 pub use outgoing::Outgoing;

@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use quipu_base::{Bytes, Duration, Instant, Seed};
 use quipu_link::radio::Transmitter;
 use quipu_link::{
-    Departure, FlowKey, HostJitter, InvalidConfig, InvalidCosts, Link, LinkConfig, LinkStats,
-    ManagedLink, Offer, Verdict,
+    AnyLink, Departure, FlowKey, HostJitter, InvalidConfig, InvalidCosts, LinkConfig, LinkStats,
+    Offer, Verdict,
 };
 
 #[cfg(doc)]
@@ -39,6 +39,26 @@ pub struct PathLinks {
     pub up: LinkId,
     /// From the server to the client.
     pub down: LinkId,
+}
+
+/// What a world has between its nodes, for another driver of the same links.
+#[derive(Debug)]
+pub struct Wiring {
+    /// The links, in the order in which they were added.
+    pub links: Vec<AnyLink>,
+    /// The routes, in the order in which they were added.
+    pub routes: Vec<WiredRoute>,
+}
+
+/// The way of datagrams from one address to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WiredRoute {
+    /// The sender's address.
+    pub from: SocketAddr,
+    /// The receiver's address.
+    pub to: SocketAddr,
+    /// Positions of the links, in order; one at least.
+    pub links: Vec<usize>,
 }
 
 /// A topology cannot be built.
@@ -104,17 +124,6 @@ pub(crate) struct Network {
     from_node: Vec<Vec<RouteKey>>,
 }
 
-/// A link with a drop-tail queue, whose answers are verdicts, or with a managed one.
-#[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "most links are of the large kind, and it is asked most"
-)]
-enum AnyLink {
-    Plain(Link),
-    Managed(Box<ManagedLink>),
-}
-
 #[derive(Debug)]
 struct Route {
     /// The node that sends over it.
@@ -174,10 +183,7 @@ impl Network {
     pub(crate) fn add_link(&mut self, config: &LinkConfig) -> Result<LinkId, TopologyError> {
         let index = self.links.len();
         let seed = self.seed.child("link", index as u64);
-        self.links.push(match config.aqm {
-            None => AnyLink::Plain(Link::new(config, seed)?),
-            Some(_) => AnyLink::Managed(Box::new(ManagedLink::new(config, seed)?)),
-        });
+        self.links.push(AnyLink::new(config, seed)?);
         Ok(LinkId(index as u32))
     }
 
@@ -188,7 +194,7 @@ impl Network {
     ) -> Result<LinkId, TopologyError> {
         let index = self.links.len();
         let seed = self.seed.child("link", index as u64);
-        self.links.push(AnyLink::Plain(Link::over_radio(config, seed, transmitter)?));
+        self.links.push(AnyLink::over_radio(config, seed, transmitter)?);
         Ok(LinkId(index as u32))
     }
 
@@ -356,17 +362,24 @@ impl Network {
     }
 
     pub(crate) fn stats(&self, link: LinkId) -> Result<&LinkStats, TopologyError> {
-        self.link(link).map(|link| match link {
-            AnyLink::Plain(plain) => plain.stats(),
-            AnyLink::Managed(managed) => managed.stats(),
-        })
+        self.link(link).map(AnyLink::stats)
     }
 
     pub(crate) fn queued(&self, now: Instant, link: LinkId) -> Result<Bytes, TopologyError> {
-        self.link(link).map(|link| match link {
-            AnyLink::Plain(plain) => plain.queued(now),
-            AnyLink::Managed(managed) => managed.queued(now),
-        })
+        self.link(link).map(|link| link.queued(now))
+    }
+
+    /// The links, in order, and the routes over them.
+    pub(crate) fn into_wiring(self) -> Wiring {
+        let wired = |route: Route| WiredRoute {
+            from: route.from,
+            to: route.to.address,
+            links: std::iter::once(&route.first)
+                .chain(&route.rest)
+                .map(|link| link.index())
+                .collect(),
+        };
+        Wiring { links: self.links, routes: self.routes.into_iter().map(wired).collect() }
     }
 
     fn link(&self, link: LinkId) -> Result<&AnyLink, TopologyError> {

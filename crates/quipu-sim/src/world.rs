@@ -8,7 +8,7 @@ use quipu_link::radio::Transmitter;
 use quipu_link::{Departure, HostCosts, HostJitter, LinkConfig, LinkStats, Offer, Verdict, ecn};
 
 use crate::hosted::Hosted;
-use crate::network::{Forwarded, Network};
+use crate::network::{Forwarded, Network, Wiring};
 use crate::outgoing::Outbox;
 use crate::parked::Parked;
 use crate::pool::{DatagramPool, SlotId};
@@ -312,6 +312,12 @@ impl<N: Node, O: Observer> World<N, O> {
     /// observer.
     pub fn into_parts(self) -> (Vec<N>, O) {
         (self.nodes.into_iter().map(|host| host.node).collect(), self.observer)
+    }
+
+    /// Ends the world and gives what lay between its nodes. Links remember what was offered to them: of a world
+    /// that was not run they are as new.
+    pub fn into_wiring(self) -> Wiring {
+        self.network.into_wiring()
     }
 
     /// Takes the next event and returns its time; `None` if there is none.

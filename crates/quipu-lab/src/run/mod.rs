@@ -9,7 +9,8 @@
 //! object comes over.
 //!
 //! A `flow` is a connection that carries `bulk`; `cross` is traffic that takes no notice of anything;
-//! `traffic` has the hosts of both and measures them. `topology` lays the links that join all hosts.
+//! `traffic` has the hosts of both and measures them. `topology` lays the links that join all hosts, and
+//! `wiring` gives them to other drivers.
 //! `series` looks at all of it every so long; `arrivals` takes note of what comes on which path, [`logs`]
 //! of all that connections do, `meter` of the time that policies take: all three are `instruments`.
 
@@ -42,6 +43,7 @@ mod topology;
 mod traffic;
 mod visits;
 mod wire;
+mod wiring;
 
 use std::sync::Arc;
 
@@ -61,6 +63,7 @@ use series::Sampler;
 pub use series::SeriesSink;
 use topology::Topology;
 use traffic::Traffic;
+pub use wiring::{Way, Wiring, wiring};
 
 /// The request field that names the object.
 const OBJECT_FIELD: &str = "object";
