@@ -54,6 +54,20 @@ impl Given {
         Ok(())
     }
 
+    /// Sets the network whose paths `links` describe, if there are any, which `--link` gave.
+    pub(crate) fn link(&mut self, links: &[String]) -> Result<(), Failure> {
+        if links.is_empty() {
+            return Ok(());
+        }
+        let paths = links.iter().map(|text| {
+            text.parse::<PathSpec>()
+                .map_err(|error| Failure::Usage(format!("--link {text}: {error}")))
+        });
+        self.scenario.networks = vec![Network::from_links(paths.collect::<Result<_, _>>()?)];
+        self.origin.set("networks", "--link");
+        Ok(())
+    }
+
     /// Sets `field`, if there is a value, which `option` gave.
     pub(crate) fn set(
         &mut self,
@@ -174,14 +188,7 @@ fn explained(origin: &Origin, findings: Vec<Finding>) -> Failure {
 pub(crate) fn build(options: &ScenarioOptions) -> Result<Given, Failure> {
     let mut given = Given::load(options.scenario.as_deref())?;
     given.choose(&options.page, &options.network)?;
-    if !options.link.is_empty() {
-        let paths = options.link.iter().map(|text| {
-            text.parse::<PathSpec>()
-                .map_err(|error| Failure::Usage(format!("--link {text}: {error}")))
-        });
-        given.scenario.networks = vec![Network::from_links(paths.collect::<Result<_, _>>()?)];
-        given.origin.set("networks", "--link");
-    }
+    given.link(&options.link)?;
     given.name_columns(options.trace_columns.as_deref())?;
     let fields = [
         // The one on which others depend.

@@ -86,7 +86,7 @@ pub use limits::{
 pub use link::{DuplicateSpec, LinkSpec, OutageSpec, ReorderSpec};
 pub use loss::LossSpec;
 pub use network::{Network, SharedLinks};
-pub use networks::{builtin as builtin_networks, find as find_network};
+pub use networks::{builtin as builtin_networks, find as find_network, is_file as is_network_file};
 pub use origin::Origin;
 pub use overrides::{PROFILE, put_at, resolve as resolve_field, split_list};
 pub use page_name::{PRIES, PageName};

@@ -49,6 +49,13 @@ pub fn find(name: &str) -> Result<Network, ScenarioError> {
     }
 }
 
+/// Whether the file is one that describes a network, as [`find`] reads it, and not one of an experiment: it has paths.
+pub fn is_file(file: &Path) -> bool {
+    let table =
+        super::document::read_text(file).ok().and_then(|text| text.parse::<toml::Table>().ok());
+    table.is_some_and(|table| table.contains_key("paths"))
+}
+
 /// Checks paths and links of `network`, which stands at `field`; one error of each path at most.
 pub(super) fn problems(network: &Network, field: &str) -> Vec<ScenarioError> {
     let shared = network.validate_shared().map_err(|(place, source)| ScenarioError::Link {

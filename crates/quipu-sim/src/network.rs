@@ -46,6 +46,8 @@ pub struct PathLinks {
 pub struct Wiring {
     /// The links, in the order in which they were added.
     pub links: Vec<AnyLink>,
+    /// The shortest delay of each, without jitter.
+    pub least_delays: Vec<Duration>,
     /// The routes, in the order in which they were added.
     pub routes: Vec<WiredRoute>,
 }
@@ -119,6 +121,8 @@ pub(crate) struct Network {
     seed: Seed,
     host_jitter: Duration,
     links: Vec<AnyLink>,
+    /// The shortest delay of each link.
+    least_delays: Vec<Duration>,
     routes: Vec<Route>,
     /// Per node, the routes that start there, sorted by their addresses.
     from_node: Vec<Vec<RouteKey>>,
@@ -172,7 +176,9 @@ pub(crate) struct Destination {
 
 impl Network {
     pub(crate) fn new(seed: Seed, host_jitter: Duration) -> Self {
-        Network { seed, host_jitter, links: Vec::new(), routes: Vec::new(), from_node: Vec::new() }
+        let (links, least_delays) = (Vec::new(), Vec::new());
+        let (routes, from_node) = (Vec::new(), Vec::new());
+        Network { seed, host_jitter, links, least_delays, routes, from_node }
     }
 
     /// Makes room for the routes of one more node.
@@ -184,6 +190,7 @@ impl Network {
         let index = self.links.len();
         let seed = self.seed.child("link", index as u64);
         self.links.push(AnyLink::new(config, seed)?);
+        self.least_delays.push(config.least_delay());
         Ok(LinkId(index as u32))
     }
 
@@ -195,6 +202,7 @@ impl Network {
         let index = self.links.len();
         let seed = self.seed.child("link", index as u64);
         self.links.push(AnyLink::over_radio(config, seed, transmitter)?);
+        self.least_delays.push(config.least_delay());
         Ok(LinkId(index as u32))
     }
 
@@ -379,7 +387,8 @@ impl Network {
                 .map(|link| link.index())
                 .collect(),
         };
-        Wiring { links: self.links, routes: self.routes.into_iter().map(wired).collect() }
+        let Network { links, least_delays, routes, .. } = self;
+        Wiring { links, least_delays, routes: routes.into_iter().map(wired).collect() }
     }
 
     fn link(&self, link: LinkId) -> Result<&AnyLink, TopologyError> {

@@ -1,6 +1,6 @@
 //! The links of a run and the ways over them, for another driver than the simulator.
 
-use quipu_base::{Bytes, Instant};
+use quipu_base::{Bytes, Duration, Instant};
 use quipu_link::AnyLink;
 use quipu_sim::{Envelope, Node, Outgoing, World, WorldConfig};
 
@@ -15,6 +15,8 @@ use crate::plan::{Cell, Plan};
 pub struct Wiring {
     /// The links, each one direction, as new.
     pub links: Vec<AnyLink>,
+    /// The shortest delay of each, without jitter.
+    pub least_delays: Vec<Duration>,
     /// The ways over them.
     pub ways: Vec<Way>,
 }
@@ -73,7 +75,7 @@ pub fn wiring(plan: &Plan, cell: Cell, overhead: Bytes) -> Result<Wiring, RunErr
             ways.push(Way { client, server, path, up, down });
         }
     }
-    Ok(Wiring { links: wired.links, ways })
+    Ok(Wiring { links: wired.links, least_delays: wired.least_delays, ways })
 }
 
 /// A node that does nothing.
@@ -120,6 +122,8 @@ mod tests {
         );
         assert_eq!(wiring.ways, [way((0, 0, 0), &[0], &[1]), way((0, 0, 1), &[2], &[3])]);
         assert_eq!(wiring.links.len(), 4);
+        let delays = [10, 10, 30, 30].map(Duration::from_millis);
+        assert_eq!(wiring.least_delays, delays);
     }
 
     #[test]
