@@ -187,7 +187,6 @@ async fn run(options: &Options, server: &Uri) -> Result<bool> {
         clients.spawn(Arc::clone(&crowd).client(usize::try_from(number)?));
     }
     let mut times = Vec::new();
-    let mut most = 0;
     let mut report = tokio::time::interval_at(begin + REPORT, REPORT);
     loop {
         tokio::select! {
@@ -199,7 +198,6 @@ async fn run(options: &Options, server: &Uri) -> Result<bool> {
                 let pages = crowd.counts.pages.load(Ordering::Relaxed);
                 let memory = options.process.and_then(|id| process::read(id).ok());
                 let memory = memory.map_or(0, |usage| usage.resident_kib);
-                most = most.max(memory);
                 eprintln!("{:.0} s: {pages} pages; server {memory} KiB", begin.elapsed().as_secs_f64());
             }
         }
@@ -229,10 +227,10 @@ async fn run(options: &Options, server: &Uri) -> Result<bool> {
         let processor = after.seconds - before.seconds;
         println!(
             "server: {:.0} requests per processor second ({processor:.1} s); memory {} KiB before, {} KiB at \
-             most as looked at, {} KiB after",
+             most, {} KiB after",
             objects as f64 / processor,
             before.resident_kib,
-            most.max(after.resident_kib),
+            after.peak_kib,
             after.resident_kib
         );
     }

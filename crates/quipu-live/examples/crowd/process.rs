@@ -9,6 +9,8 @@ pub(super) struct Usage {
     pub(super) seconds: f64,
     /// Resident memory.
     pub(super) resident_kib: u64,
+    /// The most that it had until then.
+    pub(super) peak_kib: u64,
 }
 
 /// Clock ticks per second, which are the same on all Linux systems of today.
@@ -24,7 +26,10 @@ pub(super) fn read(id: u32) -> Result<Usage> {
         |index: usize| -> Result<f64> { Ok(fields.get(index).ok_or("no such field")?.parse()?) };
     let seconds = (ticks(11)? + ticks(12)?) / TICKS;
     let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
-    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let resident = resident.and_then(|text| text.split_whitespace().next()).ok_or("no memory")?;
-    Ok(Usage { seconds, resident_kib: resident.parse()? })
+    let memory = |name: &str| -> Result<u64> {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        let number = line.and_then(|text| text.split_whitespace().next());
+        Ok(number.ok_or_else(|| format!("process {id} has no {name}"))?.parse()?)
+    };
+    Ok(Usage { seconds, resident_kib: memory("VmRSS:")?, peak_kib: memory("VmHWM:")? })
 }
