@@ -246,7 +246,7 @@ impl Network {
         keys.insert(position, RouteKey { from: from.address, to: to.address, route });
         let random = self.seed.stream("host.jitter", index as u64);
         let host = HostJitter::new(self.host_jitter, random);
-        let flow = flow_key(from.address, to.address);
+        let flow = FlowKey::between(from.address, to.address);
         let (sender, from, first, rest) = (from.node, from.address, *first, rest.into());
         self.routes.push(Route { sender, from, to, first, rest, index: route, flow, host });
         Ok(())
@@ -421,25 +421,6 @@ impl Route {
         let lane = if is_last { 2 * self.index } else { 2 * link.0 + 1 };
         Forwarded { link, verdict, comes_at, copy_comes_at, is_last, lane }
     }
-}
-
-/// The same number for the same pair of addresses, most likely another for any other pair: their
-/// octets and ports, mixed word by word.
-fn flow_key(from: SocketAddr, to: SocketAddr) -> FlowKey {
-    let mut key = 0;
-    for address in [from, to] {
-        let octets = match address.ip() {
-            IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
-            IpAddr::V6(ip) => ip.octets(),
-        };
-        let octets = u128::from_be_bytes(octets);
-        // The halves of the address, one after the other.
-        for word in [(octets >> 64) as u64, octets as u64, u64::from(address.port())] {
-            let mixed: u64 = (key ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            key = mixed ^ mixed >> 29;
-        }
-    }
-    FlowKey(key)
 }
 
 impl LinkId {

@@ -12,6 +12,8 @@ mod fq_codel;
 mod pie;
 mod waiting;
 
+use std::net::{IpAddr, SocketAddr};
+
 use quipu_base::{Bytes, Instant, Seed};
 
 use crate::DropReason;
@@ -27,6 +29,27 @@ pub(crate) use waiting::Waiting;
 /// addresses and so one path of one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowKey(pub u64);
+
+impl FlowKey {
+    /// The same number for the same pair of addresses, most likely another for any other pair: their
+    /// octets and ports, mixed word by word.
+    pub fn between(from: SocketAddr, to: SocketAddr) -> FlowKey {
+        let mut key = 0;
+        for address in [from, to] {
+            let octets = match address.ip() {
+                IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
+                IpAddr::V6(ip) => ip.octets(),
+            };
+            let octets = u128::from_be_bytes(octets);
+            // The halves of the address, one after the other.
+            for word in [(octets >> 64) as u64, octets as u64, u64::from(address.port())] {
+                let mixed: u64 = (key ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                key = mixed ^ mixed >> 29;
+            }
+        }
+        FlowKey(key)
+    }
+}
 
 /// A managed queue of any kind.
 #[derive(Debug)]

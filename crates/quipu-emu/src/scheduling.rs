@@ -1,0 +1,67 @@
+//! How the kernel schedules a thread.
+
+use std::fs;
+
+/// Class and priority of a thread, and how often others took its processor.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Scheduling {
+    /// As in `other`, or `fifo 10`; empty if the kernel does not tell.
+    pub(crate) class: String,
+    pub(crate) involuntary_switches: u64,
+}
+
+impl Scheduling {
+    pub(crate) fn of_this_thread() -> Self {
+        let read = |file| fs::read_to_string(format!("/proc/thread-self/{file}")).ok();
+        Scheduling {
+            class: read("stat").and_then(|text| class(&text)).unwrap_or_default(),
+            involuntary_switches: read("status").and_then(|text| switches(&text)).unwrap_or(0),
+        }
+    }
+}
+
+/// Fields 40 and 41 of proc_pid_stat(5): priority among real-time threads, and policy. The second field is a name in
+/// parentheses, in which anything may be.
+fn class(stat: &str) -> Option<String> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_whitespace().skip(37);
+    let priority = fields.next()?;
+    // sched(7).
+    Some(match fields.next()? {
+        "0" => "other".to_owned(),
+        "1" => format!("fifo {priority}"),
+        "2" => format!("rr {priority}"),
+        "3" => "batch".to_owned(),
+        "5" => "idle".to_owned(),
+        "6" => "deadline".to_owned(),
+        other => format!("policy {other}"),
+    })
+}
+
+fn switches(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("nonvoluntary_ctxt_switches:"))?;
+    line.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_counted_behind_the_name() {
+        let fields = |priority: &str, policy: &str| {
+            let mut fields = vec!["0"; 52];
+            (fields[39], fields[40]) = (priority, policy);
+            format!("7 (a) b (c) {}", fields[2..].join(" "))
+        };
+        assert_eq!(class(&fields("0", "0")).as_deref(), Some("other"));
+        assert_eq!(class(&fields("10", "1")).as_deref(), Some("fifo 10"));
+        assert_eq!(class("7 (a) R 1"), None);
+    }
+
+    #[test]
+    fn this_thread_has_a_class() {
+        assert!(!Scheduling::of_this_thread().class.is_empty());
+        assert_eq!(switches("a:\t1\nnonvoluntary_ctxt_switches:\t12\n"), Some(12));
+    }
+}
