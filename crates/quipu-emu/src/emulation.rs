@@ -14,6 +14,7 @@ use crate::error::{EmulationError, TopologyError};
 use crate::host::{Cables, Host, Interface};
 use crate::links::Links;
 use crate::report::{Frame, Report};
+use crate::scheduling;
 use crate::topology::{HostId, Topology, Wiring};
 
 /// How an emulation is to be, apart from hosts and links.
@@ -27,11 +28,14 @@ pub struct Settings {
     /// Packets that may be under way at a time, each of which takes as much memory as the longest. Default 131,072: a
     /// second of 1.5 Gbit/s, at most 200 MB. More are dropped, and the run is void.
     pub most_packets: usize,
+    /// Real-time priority of the thread that carries, 1 to 99 (`SCHED_FIFO`, see sched(7)). Default: none. Where the
+    /// system refuses it, or has no `chrt`, the thread stays as it is: [`Report::scheduling`] tells.
+    pub priority: Option<u8>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { mtu: 1_500, device: None, most_packets: 1 << 17 }
+        Settings { mtu: 1_500, device: None, most_packets: 1 << 17, priority: None }
     }
 }
 
@@ -103,7 +107,7 @@ impl Emulation {
         let (mtu, most_packets) = (settings.mtu.into(), settings.most_packets);
         let setup = Setup { ports, routes, hosts: addresses, mtu, most_packets };
         let names = links.names().map(str::to_owned).collect();
-        let carrier = CarrierThread::start(setup, links, cables)?;
+        let carrier = CarrierThread::start(setup, links, cables, settings.priority)?;
         let mut emulation = Emulation {
             carrier,
             hosts,
@@ -236,7 +240,12 @@ impl Interfaces {
 
 impl CarrierThread {
     /// Begins to carry; in the namespace of `cables`, if there are any.
-    fn start(setup: Setup, links: Links, cables: Option<Cables>) -> Result<Self, EmulationError> {
+    fn start(
+        setup: Setup,
+        links: Links,
+        cables: Option<Cables>,
+        priority: Option<u8>,
+    ) -> Result<Self, EmulationError> {
         let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
         let waker = EventFd::from_flags(flags)
             .map_err(EmulationError::system("make an event descriptor"))?;
@@ -245,6 +254,9 @@ impl CarrierThread {
         let (ready, is_ready) = mpsc::channel();
         let woken = waker.clone();
         let work = move || {
+            if let Some(priority) = priority {
+                scheduling::prefer_this_thread(priority);
+            }
             // A link is of one thread.
             match Carrier::new(setup, links, woken, obeyed) {
                 Ok(carrier) => {

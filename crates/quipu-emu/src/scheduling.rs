@@ -1,6 +1,9 @@
 //! How the kernel schedules a thread.
 
 use std::fs;
+use std::process::{Command, Stdio};
+
+use nix::unistd::gettid;
 
 /// Class and priority of a thread, and how often others took its processor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,6 +21,17 @@ impl Scheduling {
             involuntary_switches: read("status").and_then(|text| switches(&text)).unwrap_or(0),
         }
     }
+}
+
+/// Gives the calling thread a real-time priority, 1 to 99, if the system lets it.
+pub(crate) fn prefer_this_thread(priority: u8) {
+    // Which class the thread is in afterwards is in the report.
+    let _ = Command::new("chrt")
+        .args(["--fifo", "--pid", &priority.to_string(), &gettid().to_string()])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
 }
 
 /// Fields 40 and 41 of proc_pid_stat(5): priority among real-time threads, and policy. The second field is a name in
@@ -57,6 +71,17 @@ mod tests {
         assert_eq!(class(&fields("0", "0")).as_deref(), Some("other"));
         assert_eq!(class(&fields("10", "1")).as_deref(), Some("fifo 10"));
         assert_eq!(class("7 (a) R 1"), None);
+    }
+
+    #[test]
+    fn a_thread_that_is_preferred_has_that_priority_or_stays_as_it_was() {
+        let class = std::thread::spawn(|| {
+            prefer_this_thread(7);
+            Scheduling::of_this_thread().class
+        });
+        let class = class.join().unwrap();
+        let before = Scheduling::of_this_thread().class;
+        assert!(class == "fifo 7" || class == before, "{class}");
     }
 
     #[test]

@@ -6,7 +6,11 @@ use std::time::{Duration, Instant};
 
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt, sockopt};
 use quipu_base::{Bytes, Seed};
-use quipu_link::{Aqm, FqCoDel, Link, LinkConfig, Outage, QueueLimit, Verdict, ecn};
+use quipu_emu::{Described, Links, MakeError};
+use quipu_link::radio::{
+    AccessPoint, Channel, Medium, Motion, PathLoss, Position, Station, Timing,
+};
+use quipu_link::{AnyLink, Aqm, FqCoDel, Link, LinkConfig, Outage, QueueLimit, Verdict, ecn};
 
 use crate::setup::{Pair, address, link, links, one_of_five, socket, sockets, with_rights};
 
@@ -122,6 +126,45 @@ fn a_managed_queue_separates_flows() {
         });
         let report = pair.emulation.stop().unwrap();
         assert_eq!(report.links[0].waiting.packets, 0, "{report:?}");
+    });
+}
+
+/// A station 10 m from its access point, and the links between them: up, then down.
+fn over_radio() -> Result<Vec<AnyLink>, MakeError> {
+    let seed = Seed::new(1);
+    let channel = Channel::new(36).ok_or("no such channel")?;
+    let medium = Medium::new(channel, PathLoss::default(), Timing::Standard)?;
+    let at = |x| Position::new(x, 0.0);
+    let station = Station::new(Motion::Fixed(at(10.0)), seed.child("station", 0));
+    let [down, up] = medium.join(&AccessPoint::at(at(0.0)), &station, seed.child("pair", 0))?;
+    let config = LinkConfig { overhead: Bytes::ZERO, ..LinkConfig::default() };
+    let link = |index, way| AnyLink::over_radio(&config, seed.child("link", index), way);
+    Ok(vec![link(0, up)?, link(1, down)?])
+}
+
+#[test]
+fn a_function_makes_links_over_the_radio() {
+    with_rights("links::a_function_makes_links_over_the_radio", || {
+        let mut pair = Pair::start(&[[link(10, 1), link(10, 1)]], None);
+        let described = ["up", "down"].map(|name| Described {
+            name: name.to_owned(),
+            least_delay: quipu_base::Duration::ZERO,
+        });
+        pair.emulation.renew(Links::made_by(described.to_vec(), over_radio)).unwrap();
+        let [client, server] = sockets(&pair, 0);
+        for (from, to) in [(&client, &server), (&server, &client)] {
+            from.send(b"over the air").unwrap();
+            assert_eq!(to.recv(&mut [0; 20]).unwrap(), 12);
+        }
+        let failing = Links::made_by(described.to_vec(), || Err("no radio".into()));
+        let error = pair.emulation.renew(failing).unwrap_err();
+        assert_eq!(error.to_string(), "cannot make the links: no radio");
+        // The links before stay.
+        client.send(b"still there").unwrap();
+        assert_eq!(server.recv(&mut [0; 20]).unwrap(), 11);
+        let report = pair.emulation.stop().unwrap();
+        assert_eq!(report.smallest_delay_ns, 0);
+        assert_eq!(report.links[0].delivered.packets, 2);
     });
 }
 

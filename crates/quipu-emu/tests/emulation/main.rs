@@ -11,5 +11,6 @@
 mod delay;
 mod hosts;
 mod links;
+mod measure;
 mod setup;
 mod tcp;

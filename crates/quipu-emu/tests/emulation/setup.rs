@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use quipu_base::{Rate, Seed};
-use quipu_emu::{DeviceKind, Emulation, Host, HostId, Links, Settings, Topology};
+use quipu_emu::{DeviceKind, Emulation, Host, HostId, LinkId, Links, Settings, Topology};
 use quipu_link::LinkConfig;
 
 /// Says so inside of a user namespace.
@@ -73,16 +73,18 @@ pub(crate) struct Pair {
 
 impl Pair {
     pub(crate) fn start(paths: &[[LinkConfig; 2]], device: Option<DeviceKind>) -> Pair {
+        Pair::start_with(paths, &Settings { device, ..Settings::default() })
+    }
+
+    pub(crate) fn start_with(paths: &[[LinkConfig; 2]], settings: &Settings) -> Pair {
         let mut topology = Topology::new();
         let (client, server) = (topology.add_client().unwrap(), topology.add_server().unwrap());
-        let mut links = Links::new(Seed::new(1));
-        for (number, [up, down]) in paths.iter().enumerate() {
-            let up = links.add(format!("up{number}"), up).unwrap();
-            let down = links.add(format!("down{number}"), down).unwrap();
-            topology.add_path(number as u8, client, server, &[up], &[down]).unwrap();
+        for number in 0..paths.len() as u8 {
+            let [up, down] = [0, 1].map(|way| LinkId::new(2 * u32::from(number) + way));
+            topology.add_path(number, client, server, &[up], &[down]).unwrap();
         }
-        let settings = Settings { device, ..Settings::default() };
-        let emulation = Emulation::start(&topology, links, &settings).unwrap();
+        let links = links(1, paths);
+        let emulation = Emulation::start(&topology, links, settings).unwrap();
         Pair { emulation, client, server }
     }
 

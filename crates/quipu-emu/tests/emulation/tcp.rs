@@ -1,30 +1,39 @@
 //! The kernel's TCP.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use quipu_emu::DeviceKind;
+use quipu_emu::{DeviceKind, Report};
 use quipu_link::QueueLimit;
-use socket2::{Domain, SockRef, Socket, Type};
+use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::setup::{Pair, address, link, one_of_five, with_rights};
 
 /// Share of a link's rate that TCP has for data: 1,448 of 1,500 bytes, since timestamps are on.
-const CEILING: f64 = 1_448.0 / 1_500.0;
+pub(crate) const CEILING: f64 = 1_448.0 / 1_500.0;
 
 /// Sends to whoever connects until that hears no more.
-fn send(listener: &TcpListener) {
+fn send(listener: &Socket) {
     let (mut stream, _) = listener.accept().unwrap();
-    // What the machine has as default is not in each network.
-    SockRef::from(&stream).set_tcp_congestion(b"cubic").unwrap();
     let data = vec![7; 1 << 16];
     while stream.write_all(&data).is_ok() {}
 }
 
+/// Listens at all addresses: subflows come to others than the first.
+fn listener(port: u16, protocol: Protocol) -> Socket {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(protocol)).unwrap();
+    // What the machine has as default is not in each network.
+    socket.set_tcp_congestion(b"cubic").unwrap();
+    let address = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
+    socket.bind(&address.into()).unwrap();
+    socket.listen(1).unwrap();
+    socket
+}
+
 /// Bits per second that come in `time`, after a second to become fast in.
-fn receive(from: SocketAddr, time: Duration) -> f64 {
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+fn receive(from: SocketAddr, protocol: Protocol, time: Duration) -> f64 {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(protocol)).unwrap();
     socket.set_recv_buffer_size(4 << 20).unwrap();
     socket.connect(&from.into()).unwrap();
     let mut stream = TcpStream::from(socket);
@@ -43,18 +52,22 @@ fn receive(from: SocketAddr, time: Duration) -> f64 {
     bytes as f64 * 8.0 / begun.elapsed().as_secs_f64()
 }
 
+/// Bits per second that a download has from the server's address on path 0, and what happened.
+pub(crate) fn download(pair: Pair, protocol: Protocol, time: Duration) -> (f64, Report) {
+    let from = address(pair.server(), 0, 80);
+    let listener =
+        pair.server().run(move || listener(from.port(), protocol)).join().unwrap().unwrap();
+    // It ends with the client's connection.
+    pair.server().run(move || send(&listener));
+    let rate = pair.client().run(move || receive(from, protocol, time)).join().unwrap().unwrap();
+    (rate, pair.emulation.stop().unwrap())
+}
+
 /// What a download reaches of the ceiling.
 fn share(mbit: u64, device: Option<DeviceKind>) -> f64 {
     let link = link(mbit, 10).with_queue(QueueLimit::bandwidth_delay(2.0));
     let pair = Pair::start(&[[link.clone(), link]], device);
-    let from = address(pair.server(), 0, 80);
-    let listening = pair.server().run(move || TcpListener::bind(from).unwrap());
-    let listener = listening.join().unwrap().unwrap();
-    let sender = pair.server().run(move || send(&listener));
-    let client = pair.client().run(move || receive(from, Duration::from_secs(2)));
-    let rate = client.join().unwrap().unwrap();
-    let report = pair.emulation.stop().unwrap();
-    drop(sender);
+    let (rate, report) = download(pair, Protocol::TCP, Duration::from_secs(2));
     assert!(report.links[1].delivered.bytes > 0);
     assert_eq!(report.hidden_drops.oversized, 0);
     let share = rate / (mbit as f64 * 1e6 * CEILING);

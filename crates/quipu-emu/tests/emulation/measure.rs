@@ -1,0 +1,110 @@
+//! The figures of docs/emulator.md: `cargo test --release -p quipu-emu --test emulation measure -- --ignored --nocapture`.
+//! They take two minutes.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use quipu_emu::{Report, Settings};
+use quipu_link::{LinkConfig, QueueLimit};
+use socket2::Protocol;
+
+use crate::setup::{Pair, link, sockets, with_rights};
+use crate::tcp::{CEILING, download};
+
+/// What a row says of the emulator.
+fn of_the_emulator(report: &Report) -> String {
+    let late = |nanos: u64| nanos as f64 / 1_000.0;
+    let (p50, p99) = (late(report.lateness.p50_ns), late(report.lateness.p99_ns));
+    let verdict = if report.is_void() { "void" } else { "counts" };
+    let cpu = report.processor_ns as f64 / 1_000.0 / report.lateness.packets as f64;
+    format!(
+        "{p50:.0} | {p99:.0} | {cpu:.0} | {:.0} % | {} | {verdict} |",
+        report.load() * 100.0,
+        report.scheduling
+    )
+}
+
+/// With `QUIPU_EMU_PRIORITY`, the thread that carries has this priority.
+fn start(paths: &[[LinkConfig; 2]]) -> Pair {
+    let priority = std::env::var("QUIPU_EMU_PRIORITY").ok().map(|it| it.parse().unwrap());
+    Pair::start_with(paths, &Settings { priority, ..Settings::default() })
+}
+
+#[test]
+#[ignore = "measures for a minute"]
+fn downloads() {
+    with_rights("measure::downloads", || {
+        println!(
+            "| download | of the ceiling | late p50, us | late p99, us | us of CPU per packet | load | class | run |"
+        );
+        let ten_seconds = Duration::from_secs(10);
+        for mbit in [10, 50, 100, 200] {
+            let link = link(mbit, 10).with_queue(QueueLimit::bandwidth_delay(2.0));
+            let pair = start(&[[link.clone(), link]]);
+            let (rate, report) = download(pair, Protocol::TCP, ten_seconds);
+            let share = rate / (mbit as f64 * 1e4 * CEILING);
+            println!("| cubic, {mbit} Mbit/s | {share:.1} % | {}", of_the_emulator(&report));
+        }
+        let paths = [(100, 10), (50, 30)].map(|(mbit, millis)| {
+            let link = link(mbit, millis).with_queue(QueueLimit::bandwidth_delay(2.0));
+            [link.clone(), link]
+        });
+        let pair = start(&paths);
+        let (second, _) = pair.server().addresses(1).unwrap();
+        let limits = "limits set subflow 4 add_addr_accepted 4".to_owned();
+        let endpoint = format!("endpoint add {second} dev path1 signal");
+        for (host, arguments) in
+            [(pair.client(), &limits), (pair.server(), &limits), (pair.server(), &endpoint)]
+        {
+            let mut command = Command::new("ip");
+            command.arg("mptcp").args(arguments.split(' '));
+            assert!(host.spawn(command).unwrap().wait().unwrap().success(), "{arguments}");
+        }
+        let (rate, report) = download(pair, Protocol::MPTCP, ten_seconds);
+        let share = rate / (150.0 * 1e4 * CEILING);
+        println!("| MPTCP, 100 and 50 Mbit/s | {share:.1} % | {}", of_the_emulator(&report));
+        assert!(report.links[3].delivered.packets > 1_000, "the second path is not used");
+    });
+}
+
+#[test]
+#[ignore = "measures for some seconds"]
+fn datagrams() {
+    with_rights("measure::datagrams", || {
+        println!(
+            "| packets/s | delay - 10 ms p50, us | p99, us | late p50, us | late p99, us | us of CPU per packet | load | class | run |"
+        );
+        for per_millisecond in [1, 8] {
+            // 200 bytes take 1.6 us.
+            let pair = start(&[[link(1_000, 10), link(1_000, 10)]]);
+            let [client, server] = sockets(&pair, 0);
+            let begun = Instant::now();
+            let sender = std::thread::spawn(move || {
+                let mut datagram = [0; 172];
+                for millis in 0..5_000 {
+                    let next = Duration::from_millis(millis);
+                    std::thread::sleep(next.saturating_sub(begun.elapsed()));
+                    for _ in 0..per_millisecond {
+                        let nanos = begun.elapsed().as_nanos() as u64;
+                        datagram[..8].copy_from_slice(&nanos.to_be_bytes());
+                        client.send(&datagram).unwrap();
+                    }
+                }
+            });
+            let mut delays: Vec<f64> = (0..5_000 * per_millisecond)
+                .map(|_| {
+                    let mut datagram = [0; 172];
+                    server.recv(&mut datagram).unwrap();
+                    let sent_at = u64::from_be_bytes(datagram[..8].try_into().unwrap());
+                    (begun.elapsed().as_nanos() as u64 - sent_at) as f64 / 1_000.0 - 10_000.0
+                })
+                .collect();
+            sender.join().unwrap();
+            delays.sort_unstable_by(f64::total_cmp);
+            let (p50, p99) = (delays[delays.len() / 2], delays[delays.len() / 100 * 99]);
+            let report = pair.emulation.stop().unwrap();
+            let rest = of_the_emulator(&report);
+            println!("| {},000 | {p50:.0} | {p99:.0} | {rest}", per_millisecond);
+        }
+    });
+}
