@@ -42,6 +42,9 @@ pub struct Report {
     pub scheduling: String,
     /// How often something else took its processor.
     pub involuntary_switches: u64,
+    /// Nanoseconds for which it was ready to carry and had no processor, all together; zero if the kernel does not
+    /// count them. Packets that came meanwhile were offered to their links that much later.
+    pub waited_ns: u64,
     /// By link, in the order in which they were added.
     pub links: Vec<LinkReport>,
     /// Why the run does not count, a sentence each; empty if it does.
@@ -143,6 +146,7 @@ impl Report {
             processor_ns: carried.processor.as_nanos(),
             scheduling: carried.scheduling.class,
             involuntary_switches: carried.scheduling.involuntary_switches,
+            waited_ns: carried.scheduling.waited.as_nanos(),
             links: links.map(|(name, stats)| LinkReport::new(name, stats)).collect(),
             void: Vec::new(),
         };

@@ -4,6 +4,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use nix::unistd::gettid;
+use quipu_base::Duration;
 
 /// Class and priority of a thread, and how often others took its processor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,6 +12,8 @@ pub(crate) struct Scheduling {
     /// As in `other`, or `fifo 10`; empty if the kernel does not tell.
     pub(crate) class: String,
     pub(crate) involuntary_switches: u64,
+    /// How long it was ready and had no processor.
+    pub(crate) waited: Duration,
 }
 
 impl Scheduling {
@@ -19,7 +22,15 @@ impl Scheduling {
         Scheduling {
             class: read("stat").and_then(|text| class(&text)).unwrap_or_default(),
             involuntary_switches: read("status").and_then(|text| switches(&text)).unwrap_or(0),
+            waited: read("schedstat").and_then(|text| waited(&text)).unwrap_or(Duration::ZERO),
         }
+    }
+
+    /// The same, as counted from `before` on.
+    pub(crate) fn since(self, before: &Scheduling) -> Self {
+        let switches = self.involuntary_switches.saturating_sub(before.involuntary_switches);
+        let waited = self.waited.saturating_sub(before.waited);
+        Scheduling { involuntary_switches: switches, waited, ..self }
     }
 }
 
@@ -57,6 +68,11 @@ fn switches(status: &str) -> Option<u64> {
     line.trim().parse().ok()
 }
 
+/// The second of three numbers, in nanoseconds: <https://docs.kernel.org/scheduler/sched-stats.html>
+fn waited(schedstat: &str) -> Option<Duration> {
+    schedstat.split_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,8 +101,19 @@ mod tests {
     }
 
     #[test]
+    fn what_was_before_a_run_does_not_count() {
+        let at = |involuntary_switches, nanos| Scheduling {
+            class: "other".to_owned(),
+            involuntary_switches,
+            waited: Duration::from_nanos(nanos),
+        };
+        assert_eq!(at(5, 70).since(&at(2, 30)), at(3, 40));
+    }
+
+    #[test]
     fn this_thread_has_a_class() {
         assert!(!Scheduling::of_this_thread().class.is_empty());
+        assert_eq!(waited("10 20 3\n"), Some(Duration::from_nanos(20)));
         assert_eq!(switches("a:\t1\nnonvoluntary_ctxt_switches:\t12\n"), Some(12));
     }
 }

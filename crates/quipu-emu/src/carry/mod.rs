@@ -121,6 +121,7 @@ pub(crate) struct Carrier {
     lateness: Recorder,
     counts: Counts,
     processor_before: Duration,
+    scheduling_before: Scheduling,
 }
 
 /// A port, and what it has done.
@@ -173,6 +174,7 @@ impl Carrier {
             lateness,
             counts: Counts::default(),
             processor_before: Duration::ZERO,
+            scheduling_before: Scheduling::default(),
         };
         carrier.begin();
         Ok(carrier)
@@ -245,6 +247,7 @@ impl Carrier {
             (port.read, port.before) = (0, received.unwrap_or(0));
         }
         self.processor_before = processor_time();
+        self.scheduling_before = Scheduling::of_this_thread();
         self.clock = Clock::start();
     }
 
@@ -274,7 +277,7 @@ impl Carrier {
         Carried {
             elapsed: self.clock.now().saturating_since(Instant::ZERO),
             processor: processor_time().saturating_sub(self.processor_before),
-            scheduling: Scheduling::of_this_thread(),
+            scheduling: Scheduling::of_this_thread().since(&self.scheduling_before),
             lateness: self.lateness.summary(),
             counts: Counts { no_room: self.counts.no_room + self.network.no_room(), ..self.counts },
             links: self.network.stats().copied().collect(),
