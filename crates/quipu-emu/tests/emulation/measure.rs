@@ -4,7 +4,8 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use quipu_emu::{Report, Settings};
+use quipu_base::Seed;
+use quipu_emu::{Emulation, Links, Report, Settings, Topology};
 use quipu_link::{LinkConfig, QueueLimit};
 use socket2::Protocol;
 
@@ -105,6 +106,33 @@ fn datagrams() {
             let report = pair.emulation.stop().unwrap();
             let rest = of_the_emulator(&report);
             println!("| {},000 | {p50:.0} | {p99:.0} | {rest}", per_millisecond);
+        }
+    });
+}
+
+#[test]
+#[ignore = "measures for some seconds"]
+fn starts() {
+    with_rights("measure::starts", || {
+        for clients in [1, 50] {
+            let mut topology = Topology::new();
+            let server = topology.add_server().unwrap();
+            let mut links = Links::new(Seed::new(1));
+            let [up, down] = ["up", "down"].map(|name| links.add(name, &link(10, 5)).unwrap());
+            for _ in 0..clients {
+                let client = topology.add_client().unwrap();
+                for path in [0, 1] {
+                    topology.add_path(path, client, server, &[up], &[down]).unwrap();
+                }
+            }
+            let begun = Instant::now();
+            let emulation = Emulation::start(&topology, links, &Settings::default()).unwrap();
+            let started = begun.elapsed();
+            emulation.stop().unwrap();
+            println!(
+                "{clients} clients: {started:?} to start, {:?} to stop",
+                begun.elapsed() - started
+            );
         }
     });
 }
