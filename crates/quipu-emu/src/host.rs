@@ -99,6 +99,15 @@ impl Host {
         self.namespace.run(work)
     }
 
+    /// Moves the calling thread into the host's network: sockets that it opens from then on are the host's, and so are
+    /// those of threads that it starts.
+    ///
+    /// # Errors
+    /// If this process may not.
+    pub fn enter(&self) -> io::Result<()> {
+        self.namespace.enter()
+    }
+
     pub(crate) fn interfaces(&self) -> &[Interface] {
         &self.interfaces
     }

@@ -63,6 +63,11 @@ impl Namespace {
         })
     }
 
+    /// Moves the calling thread there.
+    pub(crate) fn enter(&self) -> io::Result<()> {
+        Ok(setns(&*self.file, CloneFlags::CLONE_NEWNET)?)
+    }
+
     /// Does `work` there and waits for it.
     pub(crate) fn call<T: Send + 'static>(
         &self,
