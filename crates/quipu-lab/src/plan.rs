@@ -1,6 +1,7 @@
 //! What a scenario amounts to: pages read, policies combined, and the list of runs.
 
 mod run_network;
+mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use quipu_scenario::{
     check_origins, distinct, split_hash, with_hash,
 };
 pub use run_network::RunNetwork;
+pub use world::World;
 
 /// A scenario, ready to run.
 #[derive(Clone, Debug)]
@@ -33,6 +35,8 @@ pub struct Plan {
     pub pages: Vec<PlannedPage>,
     /// Its networks, each with the policies that make sense on it.
     pub networks: Vec<PlannedNetwork>,
+    /// In which world its runs are made.
+    pub world: World,
     /// The program that runs it.
     pub program: Arc<Program>,
     /// Whoever sets it, such as Ctrl-C, ends all runs that are under way, within a moment and without a result.
@@ -187,7 +191,10 @@ impl Plan {
                     *name = with_hash(split_hash(name).0, page.file);
                 }
                 let (program, stop) = (Arc::default(), Arc::default());
-                Ok(Plan { scenario, browser, pages, networks, program, stop })
+                let is_real = |planned: &PlannedNetwork| planned.network.server.is_some();
+                let world =
+                    if networks.iter().any(is_real) { World::Live } else { World::Simulated };
+                Ok(Plan { scenario, browser, pages, networks, world, program, stop })
             }
             (Some(errors), _) => Err(errors),
             // There is a browser if nothing was wrong with it.
@@ -254,6 +261,17 @@ impl Plan {
     /// What files say of the program that runs it.
     pub fn provenance(&self) -> Provenance {
         self.program.provenance(self.rows().flat_map(PolicyRow::specs))
+    }
+
+    /// The same plan for runs over emulated links, which are never the same twice: all networks have the scenario's
+    /// number of runs.
+    #[must_use]
+    pub fn emulated(mut self) -> Plan {
+        self.world = World::Emulated;
+        for planned in &mut self.networks {
+            planned.runs = self.scenario.runs;
+        }
+        self
     }
 
     /// The rows of all networks.

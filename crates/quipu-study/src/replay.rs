@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use quipu_lab::detail::{Options, RunName, find, plan_of, replay};
-use quipu_lab::plan::Plan;
+use quipu_lab::plan::{Plan, World};
 use quipu_lab::policies::Registry;
 use quipu_record::{Detail, LoadPlace, Replay, Replays, ResultFolder, read_at_most};
 use quipu_scenario::Document;
+use serde::Deserialize;
 
 use crate::sweep::{Point, Sweep};
 
@@ -23,8 +24,14 @@ pub struct Replayer<'a>(pub &'a Registry);
 impl Replays for Replayer<'_> {
     fn open(&self, folder: &ResultFolder<'_>) -> Result<Box<dyn Replay + '_>, String> {
         let plan = plan(folder, self.0)?;
-        if plan.networks.iter().any(|planned| planned.network.server.is_some()) {
-            return Err("the loads were made over real uplinks".to_owned());
+        match world(folder.path)?.as_str() {
+            name if name == World::Live.name() => {
+                return Err("the loads were made over real uplinks".to_owned());
+            }
+            name if name == World::Emulated.name() => {
+                return Err("the loads were made in real time, over emulated links".to_owned());
+            }
+            _ => {}
         }
         Ok(Box::new(Planned(plan)))
     }
@@ -51,6 +58,21 @@ impl Replay for Planned {
         }
         Ok(detail)
     }
+}
+
+/// The world that the summary of results names; empty if there is no summary.
+fn world(folder: &Path) -> Result<String, String> {
+    #[derive(Deserialize)]
+    struct Named {
+        world: String,
+    }
+    let file = folder.join("summary.json");
+    if !file.is_file() {
+        return Ok(String::new());
+    }
+    let text = read(&file).map_err(|why| format!("summary.json cannot be read: {why}"))?;
+    let named: Result<Named, _> = serde_json::from_str(&text);
+    named.map(|named| named.world).map_err(|error| format!("summary.json: {error}"))
 }
 
 /// The plan of the runs in `folder`.

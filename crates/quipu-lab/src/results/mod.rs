@@ -9,5 +9,5 @@ mod write;
 
 pub use names::{Named, part_of, place};
 pub use networks::add_networks;
-pub use summary::{LIVE, WORLD, failure, summary, world};
+pub use summary::{failure, summary};
 pub use write::{copy_inputs, named, write};

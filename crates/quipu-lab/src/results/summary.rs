@@ -7,24 +7,12 @@ use quipu_record::{
     PathShare, RowSummary, RunRecord, Runs, Summary, between_clients, faster_alone, groups,
     stream_summaries,
 };
-use quipu_scenario::Network;
 use rayon::prelude::*;
 
 use super::runs::runs_of;
 use super::sharing;
-use crate::plan::{Cell, Plan};
+use crate::plan::{Cell, Plan, World};
 use crate::policies::PolicyRow;
-
-/// Where the results of this crate come from: virtual time and modelled links.
-pub const WORLD: &str = "simulated";
-
-/// Where results come from that were measured over real uplinks.
-pub const LIVE: &str = "live";
-
-/// Where results of `network` come from: [`LIVE`] if it is a real one, else [`WORLD`].
-pub fn world(network: &Network) -> &'static str {
-    if network.server.is_some() { LIVE } else { WORLD }
-}
 
 /// The run of `cell` failed for `reason`.
 pub fn failure(plan: &Plan, cell: Cell, reason: String) -> Failure {
@@ -44,7 +32,7 @@ pub fn summary(plan: &Plan, finished: &[(Cell, RunRecord)], failures: Vec<Failur
     let runs_finished = finished.iter().filter(|(_, record)| record.is_first()).count();
     Summary {
         provenance: plan.provenance(),
-        world: plan.networks.first().map_or(WORLD, |planned| world(&planned.network)),
+        world: plan.world.name(),
         seed: plan.scenario.seed,
         complete: runs_finished == planned,
         runs_planned: planned,
@@ -70,7 +58,7 @@ fn alone(plan: &Plan, finished: &[(Cell, RunRecord)]) -> Vec<FasterAlone> {
             let rows = planned.policies.iter().zip(&runs);
             let rows: Vec<Contender<'_>> =
                 rows.map(|(row, runs)| contender(row, runs, planned.runs)).collect();
-            let random = plan.scenario.is_random(&planned.network);
+            let random = plan.world.is_random(&plan.scenario, &planned.network);
             all.extend(faster_alone(
                 [plan.page_name(page), &planned.network.name],
                 // At most 32.
@@ -143,7 +131,7 @@ fn rows(plan: &Plan, finished: &[(Cell, RunRecord)]) -> Vec<RowSummary> {
 
 fn row(plan: &Plan, cell: Cell, runs: &Runs<'_>, base: &Runs<'_>) -> RowSummary {
     let network = &plan.networks[cell.network];
-    let random = plan.scenario.is_random(&network.network);
+    let random = plan.world.is_random(&plan.scenario, &network.network);
     let comparison = Comparison::new(Seed::new(plan.scenario.seed), random);
     let metrics = Metric::of_loads().filter_map(|(metric, _)| {
         let of = |record: &RunRecord| metric.of(record);
@@ -202,7 +190,7 @@ fn shares(plan: &Plan, cell: Cell, runs: &Runs<'_>) -> Vec<PathShare> {
     let network = &plan.networks[cell.network].network;
     let paths = &network.paths;
     // What a real server sent is not known, only what came of it.
-    let is_real = network.server.is_some();
+    let is_real = plan.world != World::Simulated;
     let amount = |record: &RunRecord, path: &PathRecord| match is_real {
         true if path.end != record.sender => path.datagrams_received,
         false if path.end == record.sender => path.bytes_sent.0,

@@ -6,8 +6,7 @@ use super::grid::{Align, Cell, Grid};
 use super::screen::{Screen, Tone};
 use super::words::{NOTHING, percent, ratio_text};
 use super::{bytes, flows, millis, page, streams};
-use crate::plan::{Plan, PlannedNetwork};
-use crate::results::world;
+use crate::plan::{Plan, PlannedNetwork, World};
 use quipu_record::{
     ComputingRange, Dimension, Fairness, FasterAlone, Metric, MetricSummary, NetworkShare, OfLoad,
     RowSummary, Shown, Summary, Turned,
@@ -49,7 +48,7 @@ pub fn compare(plan: &Plan, summary: &Summary, order: Order, screen: Screen) -> 
             text.push_str(&screen.fold(&page::headline(note, plan.scenario.origins)));
             text.push_str(&screen.fold(&format!("{}\n", conditions(plan, network))));
             // Other readings are tried in virtual time alone.
-            let one = summary.computing_range.is_none() && network.network.server.is_none();
+            let one = summary.computing_range.is_none() && plan.world == World::Simulated;
             text.push_str(&screen.fold(&floor(&block, one)));
             text.push('\n');
             text.push_str(&values(network, &block).on(screen));
@@ -153,7 +152,7 @@ fn conditions(plan: &Plan, network: &PlannedNetwork) -> String {
         scenario.transport.start,
         scenario.transport.tls,
         scenario.seed,
-        world(&network.network),
+        plan.world.name(),
     )
 }
 

@@ -4,8 +4,7 @@ use super::grid::{Align, Grid};
 use super::millis;
 use super::screen::Screen;
 use super::words::{NOTHING, hundredths, mbit, percent, range, thousandths};
-use crate::plan::{Plan, PlannedNetwork};
-use crate::results::WORLD;
+use crate::plan::{Plan, PlannedNetwork, World};
 use quipu_record::{CrossSummary, FlowSummary, LinkSummary, Sharing, Spread, Summary};
 use quipu_scenario::units::Unit;
 
@@ -59,7 +58,7 @@ fn title(plan: &Plan, network: &PlannedNetwork, page: &str) -> String {
     parts.push(count(network.runs as usize, "run"));
     let name = &network.network.name;
     let (paths, parts, seed) = (paths.join(", "), parts.join(" · "), scenario.seed);
-    format!("{name} ({paths}) · {parts}, seed {seed} · {WORLD}\n\n")
+    format!("{name} ({paths}) · {parts}, seed {seed} · {}\n\n", World::Simulated.name())
 }
 
 /// A row for each policy and flow, and for each sender of cross traffic.

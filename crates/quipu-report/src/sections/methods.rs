@@ -196,6 +196,9 @@ pub(super) fn methods(context: &Context<'_>, draft: &mut Draft) {
 /// The world of results that were measured over real uplinks.
 const LIVE: &str = "live";
 
+/// The world of results that were measured in real time over modelled links.
+const EMULATED: &str = "emulated";
+
 /// What is so of these results, and nothing of what they have not.
 fn paragraphs(context: &Context<'_>, draft: &Draft) -> Vec<String> {
     let folders = context.folders;
@@ -208,6 +211,10 @@ fn paragraphs(context: &Context<'_>, draft: &Draft) -> Vec<String> {
             .to_owned(),
         LIVE => "World: live. Times are those of this client's clock, over real uplinks and with a real server; what \
                  the page asks for when is the browser's model. Bytes and bounds of the server's end are not known."
+            .to_owned(),
+        EMULATED => "World: emulated. Times are those of this machine's clock: client and server are processes with \
+                     sockets, and packets between them meet the simulator's links in real time. What the page asks \
+                     for when is the browser's model. Bytes and bounds of the server's end are not known."
             .to_owned(),
         world => format!("World: {world}."),
     };
@@ -223,6 +230,11 @@ fn paragraphs(context: &Context<'_>, draft: &Draft) -> Vec<String> {
             LIVE => {
                 "Runs were interleaved: those with the same number were made one after the other, in an order \
                  drawn from the seed."
+            }
+            EMULATED => {
+                "Runs were interleaved, in an order drawn from the seed; those with the same number meet links with \
+                 the same chance, in real time. Runs in which packets were too late or lost elsewhere are void, and \
+                 count as failed."
             }
             _ => "A run with the same number has the same links, losses and page for every policy.",
         }

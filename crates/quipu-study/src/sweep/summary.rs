@@ -10,7 +10,7 @@ use serde::ser::{SerializeMap, Serializer};
 
 use super::points::{Point, Sweep};
 use super::todo::Todo;
-use quipu_lab::results::WORLD;
+use quipu_lab::plan::World;
 use quipu_record::{Failure, FileError, Metric, PageNote, Provenance, Summary};
 
 /// The file.
@@ -96,7 +96,7 @@ impl<'s> SummaryFile<'s> {
         let mut file = BufWriter::new(File::create(folder.join(SUMMARY)).map_err(failed)?);
         let head = Head {
             provenance: &status.provenance,
-            world: WORLD,
+            world: World::Simulated.name(),
             seed: sweep.scenario.seed,
             complete: status.done == status.planned,
             runs_planned: status.planned,
