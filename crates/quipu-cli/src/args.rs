@@ -1,5 +1,6 @@
 //! The command line.
 
+mod emulate;
 mod examples;
 mod fetch;
 mod live_load;
@@ -17,6 +18,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use quipu_record::Metric;
 
+pub(crate) use emulate::{Device, EmulateOptions};
 pub(crate) use fetch::{FetchOptions, HttpChoice};
 pub(crate) use live_load::{LiveCompareOptions, LiveLoadOptions, UplinkOptions};
 pub(crate) use perf::{
@@ -83,6 +85,9 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: PerfCommand,
     },
+    /// Run any programs over a network's links in real time, between network namespaces (Linux)
+    #[command(after_help = examples::EMULATE)]
+    Emulate(EmulateOptions),
     /// Fetch URLs over HTTP/3, with one or several uplinks
     #[command(after_help = examples::FETCH)]
     Fetch(FetchOptions),
@@ -315,10 +320,23 @@ pub(crate) struct CostOptions {
     pub(crate) set: Vec<String>,
 }
 
+/// In which world loads are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WorldChoice {
+    /// In virtual time
+    Simulated,
+    /// In real time, over emulated links
+    Emulated,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct CompareOptions {
     #[command(flatten)]
     pub(crate) scenario: ScenarioOptions,
+    /// In which world: simulated, in virtual time, or emulated: this program's client and server as processes, in
+    /// real time over the network's links (Linux)
+    #[arg(long, value_name = "WORLD", default_value = "simulated")]
+    pub(crate) world: WorldChoice,
     /// Runs of each combination [default: 30]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) runs: Option<String>,

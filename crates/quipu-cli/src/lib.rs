@@ -8,6 +8,8 @@ mod batch;
 mod check;
 mod compare;
 mod cost;
+#[cfg(target_os = "linux")]
+mod emulate;
 mod events;
 mod failure;
 mod fetch;
@@ -79,6 +81,10 @@ fn obey(command: Command, own: &Own<'_>) -> Result<(), Failure> {
         Command::Compare(options) => compare::run(&options, own),
         Command::Cost(options) => cost::run(&options, own),
         Command::Load(options) => load::run(&options, own),
+        #[cfg(target_os = "linux")]
+        Command::Emulate(options) => emulate::run(&options, own),
+        #[cfg(not(target_os = "linux"))]
+        Command::Emulate(_) => Err(Failure::Usage("links are emulated on Linux alone".to_owned())),
         Command::Run(options) => run::run(&options, own),
         Command::Sweep(options) => sweep::run(&options, own),
         Command::Reproduce(options) => reproduce::run(&options, own),

@@ -131,15 +131,17 @@ impl<'a> Server<'a> {
     }
 }
 
-/// Sets what `--live` means: HTTP/3, which is all that `http` may ask for.
+/// Sets what `option`, such as `--live`, means: HTTP/3, which is all that `http` may ask for.
 ///
 /// # Errors
 /// If it asks for another version.
-pub(crate) fn over_h3(given: &mut Given, http: Option<&str>) -> Result<(), Failure> {
+pub(crate) fn over_h3(given: &mut Given, http: Option<&str>, option: &str) -> Result<(), Failure> {
     match http {
-        None => given.set("http", "--live", Some("h3")),
+        None => given.set("http", option, Some("h3")),
         Some("h3") => Ok(()),
-        Some(version) => Err(Failure::Usage(format!("--http {version}: expected h3 with --live"))),
+        Some(version) => {
+            Err(Failure::Usage(format!("--http {version}: expected h3 with {option}")))
+        }
     }
 }
 
@@ -147,19 +149,29 @@ pub(crate) fn over_h3(given: &mut Given, http: Option<&str>) -> Result<(), Failu
 ///
 /// # Errors
 /// If it does.
-pub(crate) fn check(scenario: &Scenario) -> Result<(), Failure> {
+pub(crate) fn check(scenario: &Scenario, option: &str) -> Result<(), Failure> {
     let is_other = scenario.http.has(HttpVersion::H2) || scenario.http.is_raw();
-    refuse(is_other, "http", "h3")?;
-    refuse(scenario.session > 1, "session", "a single page")?;
-    refuse(scenario.origins == Origins::Recorded, "origins", "one connection")?;
+    refuse(is_other, "http", "h3", option)?;
+    refuse(scenario.session > 1, "session", "a single page", option)?;
+    refuse(scenario.origins == Origins::Recorded, "origins", "one connection", option)?;
     let Transport { start, tls, .. } = scenario.transport.clone();
     let usual = Transport { start, tls, ..Transport::default() };
-    refuse(scenario.transport != usual, "transport", "no field but start set")?;
-    refuse(matches!(scenario.transport.start, Start::Warm(_)), "start", "cold or paths-ready")
+    refuse(scenario.transport != usual, "transport", "no field but start set", option)?;
+    refuse(
+        matches!(scenario.transport.start, Start::Warm(_)),
+        "start",
+        "cold or paths-ready",
+        option,
+    )
 }
 
 /// Fails if a field is wrong.
-pub(crate) fn refuse(is_wrong: bool, field: &str, expected: &str) -> Result<(), Failure> {
-    let message = || format!("{field}: expected {expected} with --live");
+pub(crate) fn refuse(
+    is_wrong: bool,
+    field: &str,
+    expected: &str,
+    option: &str,
+) -> Result<(), Failure> {
+    let message = || format!("{field}: expected {expected} with {option}");
     if is_wrong { Err(Failure::Usage(message())) } else { Ok(()) }
 }

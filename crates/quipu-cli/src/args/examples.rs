@@ -15,6 +15,19 @@ jitter_correlation (75%), loss (1%, bursts 1.5% 50%, gemodel 1% 30%, random 1.5%
 (1s..2s). up.FIELD sets the uplink, access.FIELD the access links; bottleneck=NAME shares the links
 of path NAME. `quipu columns` explains the columns of the tables, and what --sort takes.";
 
+pub(super) const EMULATE: &str = "\
+Examples:
+  quipu emulate wifi+lte
+  quipu emulate wifi+lte -- ping -c 3 10.0.255.1
+  quipu emulate --link rate=20mbit,delay=15ms --server 'iperf3 -s' -- sh -c 'sleep 1; iperf3 -c $QUIPU_SERVER'
+  quipu emulate dsl+lte --report dsl.json --server 'quipu serve --har wikipedia --listen 0.0.0.0:443' -- chromium
+
+Each client and each server of the scenario is a network namespace with an interface per path: path0, path1 and so
+on. Programs have only these and loopback, and see the machine's files. QUIPU_CLIENT and QUIPU_SERVER have the
+addresses of both ends, path by path, QUIPU_INTERFACES the names of interfaces. Exit code: that of the client's
+program. A run is void, and says so, if 99 % of its packets were late by more than 1 ms or 5 % of the smallest
+delay, or if a packet was lost elsewhere than on a link.";
+
 pub(super) const FETCH: &str = "\
 Examples:
   quipu fetch https://example.org/

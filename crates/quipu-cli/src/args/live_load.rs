@@ -25,7 +25,7 @@ pub(crate) struct LiveCompareOptions {
     /// --har PAGE --experiments`. Runs are interleaved, each load has a connection of its own, and each uplink alone
     /// has a row too
     #[arg(long, value_name = "URL", conflicts_with_all = [
-        "network", "link", "trace_columns", "transport", "tls", "host", "series", "jobs", "range", "qlog_runs",
+        "world", "network", "link", "trace_columns", "transport", "tls", "host", "series", "jobs", "range", "qlog_runs",
     ])]
     pub(crate) live: Option<String>,
     #[command(flatten)]

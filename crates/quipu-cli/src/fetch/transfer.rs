@@ -198,9 +198,9 @@ impl Transfer {
         }
         let resumed_at = output.as_ref().map_or(0, |output| output.bytes);
         let mut bytes = 0;
-        // What follows a whole file says that in words.
-        while !is_whole {
-            let next = exchange.data(CHUNK).await;
+        loop {
+            // What follows a whole file says that in words.
+            let next = if is_whole { Ok(None) } else { exchange.data(CHUNK).await };
             let Some(octets) = next.map_err(|error| FetchError::exchange(&error, bytes))? else {
                 break;
             };

@@ -21,6 +21,9 @@ use crate::{live, logs, stop};
 /// Objects that differ from the recording and are named; our choice.
 const NAMED: usize = 5;
 
+/// What says so on the command line.
+const OPTION: &str = "--live";
+
 /// Loads the page of `given` from the server at `url`.
 pub(super) fn run(
     options: &LoadOptions,
@@ -29,9 +32,9 @@ pub(super) fn run(
     own: &Own<'_>,
 ) -> Result<(), Failure> {
     let server = Server::of(url, &options.live.uplinks)?;
-    page_loads::over_h3(&mut given, options.scenario.http.as_deref())?;
+    page_loads::over_h3(&mut given, options.scenario.http.as_deref(), OPTION)?;
     let plan = given.told_plan(own)?;
-    page_loads::check(&plan.scenario)?;
+    page_loads::check(&plan.scenario, OPTION)?;
     let config = server.config(policies(options).factory(own.registry)?)?;
     let log_options = LiveLogOptions {
         qlog: options.logs.qlog.clone(),

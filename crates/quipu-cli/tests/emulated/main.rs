@@ -1,0 +1,219 @@
+//! Programs and loads over emulated links. Where this user may make no network namespaces, nothing is tested, and each
+//! test says so.
+#![cfg(target_os = "linux")]
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A network that a busy machine keeps to, if any can.
+const LINKS: [&str; 4] = ["--link", "rate=20mbit,delay=40ms", "--link", "rate=10mbit,delay=60ms"];
+
+fn quipu() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_quipu"));
+    command.stdin(Stdio::null());
+    command
+}
+
+fn output(command: &mut Command) -> Output {
+    command.output().expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Whether links can be emulated here.
+fn may_emulate() -> bool {
+    let tried = output(quipu().args(["emulate", "wifi+lte", "--", "true"]));
+    let told = text(&tried.stderr);
+    if tried.status.success() {
+        return true;
+    }
+    assert!(told.contains("namespace") || told.contains("cannot run `ip`"), "{told}");
+    eprintln!("skipped: {told}");
+    false
+}
+
+fn emulate(arguments: &[&str]) -> Output {
+    output(quipu().arg("emulate").args(LINKS).args(arguments))
+}
+
+fn read(file: &Path) -> Value {
+    let text = std::fs::read_to_string(file).expect("a file");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+#[test]
+fn a_program_has_an_interface_for_each_path_and_its_code_is_the_commands() {
+    if !may_emulate() {
+        return;
+    }
+    let script = "echo $QUIPU_HOST; echo $QUIPU_CLIENT; echo $QUIPU_SERVER; echo $QUIPU_INTERFACES
+                  ls /sys/class/net | sort | tr '\\n' ' '; exit 7";
+    let ended = emulate(&["--", "sh", "-c", script]);
+    assert_eq!(ended.status.code(), Some(7), "{}", text(&ended.stderr));
+    let printed = text(&ended.stdout);
+    let lines: Vec<&str> = printed.lines().collect();
+    assert_eq!(lines[0], "client0");
+    assert_eq!(lines[1..3].iter().map(|line| line.split(' ').count()).collect::<Vec<_>>(), [2, 2]);
+    assert_eq!(lines[3], "path0 path1");
+    let told = text(&ended.stderr);
+    assert!(told.contains("client0: path0 ") && told.contains("server0: path0 "), "{told}");
+    assert!(told.contains("emulated for "), "{told}");
+    assert_eq!(emulate(&["--", "sh", "-c", "kill -9 $$"]).status.code(), Some(128 + 9));
+    let missing = emulate(&["--", "no-such-program"]);
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(text(&missing.stderr).contains("error: no-such-program does not start in client0"));
+}
+
+#[test]
+fn a_file_comes_over_both_paths_and_the_report_says_what_the_links_did() {
+    if !may_emulate() {
+        return;
+    }
+    let folder = TempDir::new().expect("a folder");
+    let to = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::create_dir(to("site")).expect("a folder");
+    let content: Vec<u8> =
+        (0..2_000_000_u32).map(|nth| (nth.wrapping_mul(nth) >> 7) as u8).collect();
+    std::fs::write(to("site/file"), &content).expect("written");
+    let program = env!("CARGO_BIN_EXE_quipu");
+    // The ready server writes its pin, and the client waits for that.
+    let serve =
+        format!("{program} serve {} --no-tcp --listen 0.0.0.0:443 > {}", to("site"), to("told"));
+    let fetch = format!(
+        "until grep -q ^pin {told}; do sleep 0.05; done; {program} fetch https://${{QUIPU_SERVER%% *}}/file \
+         --pin $(sed -n 's/^pin //p' {told}) --via path0 --via path1 --output {out}",
+        told = to("told"),
+        out = to("out"),
+    );
+    let report = to("report.json");
+    let seed = ["--seed", "7", "--server", &serve, "--report", &report];
+    let ended = emulate(&[&seed[..], &["--", "sh", "-c", &fetch]].concat());
+    assert!(ended.status.success(), "{}", text(&ended.stderr));
+    assert!(std::fs::read(to("out")).expect("a file") == content);
+    let report = read(report.as_ref());
+    assert_eq!(report["world"], "emulated");
+    let scenario = report["scenario"].as_str().expect("a scenario");
+    assert!(scenario.contains("seed = 7") && scenario.contains("\"40ms\""), "{scenario}");
+    let links = report["report"]["links"].as_array().expect("links");
+    let names: Vec<&str> = links.iter().filter_map(|link| link["name"].as_str()).collect();
+    assert_eq!(names, ["path0.up", "path0.down", "path1.up", "path1.down"]);
+    for link in [1, 3] {
+        let bytes = links[link]["delivered"]["bytes"].as_u64().expect("a number");
+        assert!(bytes > 100_000, "{}: {bytes}", names[link]);
+    }
+    assert!(report["report"]["lateness"]["packets"].as_u64() > Some(1_000));
+}
+
+#[test]
+fn what_is_wrong_is_told_before_anything_runs() {
+    for (arguments, told) in [
+        (&["wifi+lt"][..], "wifi+lte"),
+        (&["missing.toml"], "missing.toml"),
+        (&["--link", "rate=fast"], "--link rate=fast"),
+        (&["wifi+lte", "--mtu", "9001"], "--mtu"),
+    ] {
+        let ended = output(quipu().arg("emulate").args(arguments).args(["--", "true"]));
+        let reason = text(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(2), "{arguments:?}: {reason}");
+        assert!(reason.contains(told), "{arguments:?}: {reason}");
+    }
+    if !may_emulate() {
+        return;
+    }
+    let two = emulate(&["--server", "true", "--server", "true", "--", "true"]);
+    assert_eq!(two.status.code(), Some(2));
+    assert!(text(&two.stderr).contains("--server is given 2 times, and there are 1 servers"));
+}
+
+#[test]
+fn an_interrupted_emulation_ends_with_its_programs() {
+    if !may_emulate() {
+        return;
+    }
+    let folder = TempDir::new().expect("a folder");
+    let file = folder.path().join("runs");
+    let script = format!("echo $$ > {}; exec sleep 1000", file.display());
+    let mut command = quipu();
+    command.arg("emulate").args(LINKS).args(["--", "sh", "-c", &script]);
+    let mut emulating = command.stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut waiting = Command::new("sh");
+    let waited = waiting.arg("-c").arg(format!(
+        "for i in $(seq 600); do [ -s {} ] && exit; sleep 0.1; done; exit 1",
+        file.display()
+    ));
+    assert!(waited.status().expect("sh runs").success(), "it never ran");
+    let status = Command::new("kill").args(["-INT", &emulating.id().to_string()]).status();
+    assert!(status.expect("kill runs").success());
+    let code = emulating.wait().expect("it ends").code();
+    assert_eq!(code, Some(130));
+}
+
+#[test]
+fn policies_are_compared_over_emulated_links_and_the_results_say_so() {
+    if !may_emulate() {
+        return;
+    }
+    let folder = TempDir::new().expect("a folder");
+    let out = folder.path().join("results");
+    let mut command = quipu();
+    command.args(["compare", "--world", "emulated", "--page", "dojo-demo", "--stream", "rr,fifo"]);
+    command.args(LINKS).args(["--runs", "2", "--out"]).arg(&out);
+    let ended = output(&mut command);
+    let (printed, told) = (text(&ended.stdout), text(&ended.stderr));
+    let reports = read(&out.join("emulation.json"));
+    let reports = reports.as_array().expect("a list");
+    let summary = read(&out.join("summary.json"));
+    assert_eq!(summary["world"], "emulated");
+    assert_eq!(summary["runs_planned"], 2 * (2 + 2));
+    let of = |report: &Value| report["report"]["links"][1]["delivered"]["packets"].as_u64();
+    assert!(reports.iter().any(|report| of(report) > Some(100)));
+    let scenario = std::fs::read_to_string(out.join("scenario.toml")).expect("a scenario");
+    assert!(scenario.contains("\"60ms\""), "{scenario}");
+    if !ended.status.success() {
+        // A machine that is too busy: no void run counts.
+        let failures = summary["failures"].as_array().expect("a list");
+        let is_void = |failure: &Value| {
+            failure["reason"].as_str().is_some_and(|reason| reason.starts_with("void 3 times: "))
+        };
+        assert!(!failures.is_empty() && failures.iter().all(is_void), "{told}");
+        eprintln!("void: {told}");
+        return;
+    }
+    let head = printed.lines().find(|line| line.contains(" · ")).expect("a head");
+    assert!(head.ends_with(" · 2 runs, seed 1 · emulated"), "{printed}");
+    for row in ["rr + minrtt ", "fifo + minrtt ", "path0 alone ", "path1 alone "] {
+        assert!(printed.lines().any(|line| line.starts_with(row)), "{row}: {printed}");
+    }
+    assert!(reports.iter().filter(|it| it["report"]["void"] == Value::Array(vec![])).count() >= 8);
+    let page_time = |row: usize| summary["rows"][row]["metrics"][1]["median"].as_u64();
+    assert!(page_time(0).is_some_and(|time| time > 300_000_000), "{:?}", page_time(0));
+    let report = folder.path().join("report.html");
+    let reported = output(quipu().arg("report").arg(&out).arg("--out").arg(&report));
+    assert!(reported.status.success(), "{}", text(&reported.stderr));
+    let html = std::fs::read_to_string(report).expect("a report");
+    assert!(html.contains("World: emulated."));
+}
+
+#[test]
+fn what_emulated_hosts_cannot_be_told_is_refused() {
+    for (arguments, told) in [
+        (&["--jobs", "2"][..], "--jobs: expected none"),
+        (&["--http", "h2"], "--http h2: expected h3 with --world emulated"),
+        (
+            &["--host", "measured"],
+            "--host: expected none, as hosts are real, with --world emulated",
+        ),
+        (&["--live", "https://127.0.0.1"], "--live"),
+    ] {
+        let mut command = quipu();
+        let ended = output(command.args(["compare", "--world", "emulated"]).args(arguments));
+        let reason = text(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(2), "{arguments:?}: {reason}");
+        assert!(reason.contains(told), "{arguments:?}: {reason}");
+    }
+}
