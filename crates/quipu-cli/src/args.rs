@@ -323,9 +323,9 @@ pub(crate) struct CostOptions {
 /// In which world loads are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WorldChoice {
-    /// In virtual time
+    // In virtual time.
     Simulated,
-    /// In real time, over emulated links
+    // In real time, over emulated links.
     Emulated,
 }
 

@@ -22,6 +22,10 @@ pub(crate) fn with_rights(test: &str, body: impl FnOnce()) {
             .output()
             .is_ok_and(|it| it.status.success())
     };
+    if Command::new("ip").arg("-V").output().is_err() {
+        eprintln!("skipped: there is no `ip`, which is part of iproute2");
+        return;
+    }
     let is_inside = std::env::var_os(INSIDE).is_some();
     if is_inside || works(&["-n"]) {
         let _alone = alone();
