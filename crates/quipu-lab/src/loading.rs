@@ -1,5 +1,6 @@
 //! The page as it arrives: what to ask for, what came when, whether it is right.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use quipu_base::{Bytes, Duration, Instant};
@@ -40,6 +41,8 @@ pub struct Loading {
     promised: Vec<bool>,
     /// The load and its record, once it has begun.
     running: Option<(PageLoad, Timeline)>,
+    /// What the browser asked for when the load began, and nobody has taken yet.
+    asked: VecDeque<ObjectId>,
     /// Of objects whose body is arriving.
     checks: Vec<Option<BodyCheck>>,
     first_byte_at: Vec<Option<Instant>>,
@@ -75,16 +78,20 @@ impl Loading {
             sees_layout: scenario.reprioritise == Reprioritise::Browser,
             mode,
             running: None,
+            asked: VecDeque::new(),
             checks: std::iter::repeat_with(|| None).take(objects).collect(),
             first_byte_at: vec![None; objects],
         }
     }
 
-    /// The page is asked for.
+    /// The page is asked for: its time counts from now on, whether there is a connection or not.
     pub fn begin(&mut self, now: Instant) {
         let page = Arc::clone(&self.page);
-        let load = PageLoad::with_push(page, self.mode, &self.to_push, now);
-        self.running = Some((load, Timeline::new(Arc::clone(&self.page))));
+        let mut load = PageLoad::with_push(page, self.mode, &self.to_push, now);
+        let mut timeline = Timeline::new(Arc::clone(&self.page));
+        self.asked = std::iter::from_fn(|| load.poll_request()).collect();
+        self.asked.iter().for_each(|object| timeline.on_request(*object, now));
+        self.running = Some((load, timeline));
     }
 
     /// True once the page was asked for.
@@ -146,6 +153,9 @@ impl Loading {
     /// The next object to ask for.
     pub fn poll_request(&mut self, now: Instant) -> Option<ObjectId> {
         let (load, timeline) = self.running.as_mut()?;
+        if let Some(object) = self.asked.pop_front() {
+            return Some(object);
+        }
         let object = load.poll_request()?;
         timeline.on_request(object, now);
         Some(object)
@@ -270,5 +280,29 @@ impl Loading {
         if let Some(first) = self.first_byte_at.get_mut(object.index()) {
             first.get_or_insert(now);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Cell, Plan};
+
+    #[test]
+    fn a_page_counts_from_when_it_was_asked_for_though_there_was_no_connection_yet() {
+        let plan = Plan::new(Scenario::default()).unwrap();
+        let page = plan.page(Cell { page: 0, network: 0, policy: 0, run: 0 }).unwrap();
+        let at = |millis| Instant::ZERO + Duration::from_millis(millis);
+        let mut loading = Loading::new(page, &plan.scenario);
+        loading.begin(at(5));
+        let document = loading.poll_request(at(40)).unwrap();
+        assert_eq!(loading.timeline().unwrap().started_at(), Some(at(5)));
+        assert_eq!(loading.poll_request(at(40)), None);
+        loading.on_head(document, at(60));
+        let size = loading.object(document).unwrap().response_bytes;
+        loading.on_body_bytes(document, size, at(70));
+        loading.on_end(document, at(70));
+        let times = loading.timeline().unwrap().object_times(document).unwrap();
+        assert_eq!((times.requested, times.since_page_start), (Duration::ZERO, at(70) - at(5)));
     }
 }
