@@ -9,6 +9,7 @@
 )]
 
 mod delay;
+mod drives;
 mod hosts;
 mod links;
 mod measure;
