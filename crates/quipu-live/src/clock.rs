@@ -23,9 +23,8 @@ impl Clock {
 
     /// Waits until then; for ever if there is no such time.
     pub(crate) async fn sleep_until(&self, at: Option<Instant>) {
-        let since = at.map(|at| std::time::Duration::from_nanos((at - Instant::ZERO).as_nanos()));
-        match since.and_then(|since| self.start.checked_add(since)) {
-            Some(at) => time::sleep_until(at).await,
+        match at {
+            Some(at) => quipu_tokio::sleep(at.saturating_since(self.now())).await,
             None => std::future::pending().await,
         }
     }

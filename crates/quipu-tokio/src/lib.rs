@@ -97,5 +97,6 @@ pub use quipu_quic::endpoint::{
 pub use quipu_quic::{DatagramConfig, TransportConfig};
 pub use recv_stream::RecvStream;
 pub use send_stream::SendStream;
+pub use timer::sleep;
 pub use tokio;
 pub use uplink::{Uplink, Via};

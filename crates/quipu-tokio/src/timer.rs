@@ -3,15 +3,51 @@
 //! On Linux it is a timerfd: tokio's own timer counts in milliseconds, and at 100 Mbit/s a packet
 //! lasts a tenth of that.
 
+use std::future::poll_fn;
 use std::io;
 use std::task::{Context, Poll};
 
 use quipu_base::Duration;
+use tokio::sync::Semaphore;
+
+use crate::clock::std_duration;
 
 #[cfg(not(target_os = "linux"))]
 pub(crate) use plain::Timer;
 #[cfg(target_os = "linux")]
 pub(crate) use precise::Timer;
+
+/// How many waits are precise at a time, as each has a descriptor. Our choice.
+const MOST_PRECISE: usize = 128;
+
+/// How long before its end a wait becomes precise: tokio's are up to two milliseconds late.
+const NEAR: std::time::Duration = std::time::Duration::from_millis(3);
+
+static PRECISE: Semaphore = Semaphore::const_new(MOST_PRECISE);
+
+/// Waits so long, as precisely as the host can: tokio's own timer counts in milliseconds. Of many waits that end at the
+/// same time, some are tokio's. To be called within a runtime.
+pub async fn sleep(delay: Duration) {
+    let delay = std_duration(delay);
+    let begun = tokio::time::Instant::now();
+    if let Some(far) = delay.checked_sub(NEAR) {
+        tokio::time::sleep(far).await;
+    }
+    let left = delay.saturating_sub(begun.elapsed());
+    let Ok(_permit) = PRECISE.try_acquire() else { return tokio::time::sleep(left).await };
+    match timer(left) {
+        Ok(mut timer) => poll_fn(|cx| timer.poll_fired(cx)).await,
+        Err(_) => tokio::time::sleep(left).await,
+    }
+}
+
+/// A timer that fires after that.
+fn timer(left: std::time::Duration) -> io::Result<Timer> {
+    let left = Duration::from_nanos(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX));
+    let mut timer = Timer::new()?;
+    timer.set(Some(left))?;
+    Ok(timer)
+}
 
 #[cfg(target_os = "linux")]
 mod precise {
@@ -87,8 +123,7 @@ mod plain {
     use std::future::Future;
     use std::pin::Pin;
 
-    use super::{Context, Duration, Poll, io};
-    use crate::clock::std_duration;
+    use super::{Context, Duration, Poll, io, std_duration};
 
     /// A timer that is armed or not.
     pub(crate) struct Timer {
@@ -142,6 +177,17 @@ mod tests {
         assert!(clock.now().as_nanos() >= 5_000_000);
         let again = poll_fn(|cx| timer.poll_fired(cx));
         assert!(tokio::time::timeout(std::time::Duration::from_millis(20), again).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn more_waits_than_may_be_precise_end_none_too_early() {
+        let clock = Clock::start();
+        let waits = (0..2 * MOST_PRECISE).map(|_| tokio::spawn(sleep(Duration::from_millis(30))));
+        for wait in waits.collect::<Vec<_>>() {
+            wait.await.unwrap();
+        }
+        assert!(clock.now().as_nanos() >= 30_000_000);
+        assert_eq!(PRECISE.available_permits(), MOST_PRECISE);
     }
 
     #[tokio::test]

@@ -20,7 +20,6 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -30,6 +29,7 @@ use http::header::{
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
+use quipu_base::Duration;
 use quipu_web::page::{ObjectId, ObjectKind, Page};
 use tower_service::Service;
 
@@ -206,7 +206,7 @@ impl Replay {
         };
         let answer = &served.answers[object];
         if !answer.think.is_zero() {
-            tokio::time::sleep(answer.think).await;
+            quipu_tokio::sleep(answer.think).await;
         }
         answer.response(is_head)
     }
@@ -260,7 +260,7 @@ fn answer(plan: &Plan<'_>, object: usize) -> Answer {
         Loaded::Opaque => opaque,
     };
     Answer {
-        think: Duration::from_nanos(recorded.think_time.as_nanos()),
+        think: recorded.think_time,
         content,
         media_type,
         location: plan.next[object].map(|next| plan.addresses[next].url()),
