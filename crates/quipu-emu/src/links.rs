@@ -3,8 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
-use quipu_base::{Bytes, Duration, Instant, Seed};
-use quipu_link::{AnyLink, FlowKey, InvalidConfig, LinkConfig, Offer, Ticket, Verdict};
+use quipu_base::{Bytes, Duration, Seed};
+use quipu_link::{AnyLink, InvalidConfig, LinkConfig};
 
 /// A link of an emulation: one direction, by its position among the links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -142,33 +142,10 @@ impl fmt::Debug for Links {
     }
 }
 
-/// What a link answers at once.
-pub(crate) enum Answer {
-    Decided(Verdict),
-    Waits(Ticket),
-}
-
-/// Offers a packet to a link of either kind.
-pub(crate) fn offer(
-    link: &mut AnyLink,
-    now: Instant,
-    size: Bytes,
-    ecn: u8,
-    flow: FlowKey,
-) -> Answer {
-    match link {
-        AnyLink::Plain(link) => Answer::Decided(link.offer(now, size, ecn)),
-        AnyLink::Managed(link) => match link.offer(now, size, ecn, flow) {
-            Offer::Dropped(reason) => Answer::Decided(Verdict::Dropped(reason)),
-            Offer::Queued(ticket) => Answer::Waits(ticket),
-        },
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use quipu_base::Rate;
-    use quipu_link::{Aqm, CoDel, ecn};
+    use quipu_base::{Instant, Rate};
+    use quipu_link::{Answer, Aqm, CoDel, FlowKey, Verdict, ecn};
 
     use super::*;
 
@@ -177,7 +154,7 @@ mod tests {
     }
 
     fn offer_to(link: &mut AnyLink) -> Answer {
-        offer(link, Instant::ZERO, Bytes(1_500), ecn::NOT_ECT, FlowKey::default())
+        link.offer(Instant::ZERO, Bytes(1_500), ecn::NOT_ECT, FlowKey::default())
     }
 
     #[test]

@@ -110,7 +110,7 @@ pub use capacity::Capacity;
 pub use columns::{Column, ColumnUnit, Columns, ColumnsError};
 pub use config::{Duplicate, InvalidConfig, LinkConfig, Reorder};
 pub use host::{HostCosts, HostJitter, HostTimer, InvalidCosts, KernelQueue};
-pub use link::{AnyLink, Departure, DropReason, Link, ManagedLink, Offer, Ticket, Verdict};
+pub use link::{Answer, AnyLink, Departure, DropReason, Link, ManagedLink, Offer, Ticket, Verdict};
 pub use loss::{GilbertElliott, Loss};
 pub use outage::Outage;
 pub use pings::{PingSeries, has_losses, read_losses};

@@ -17,7 +17,7 @@ use crate::{Duplicate, InvalidConfig, LinkConfig, LinkStats, ecn};
 mod any;
 mod managed;
 
-pub use any::AnyLink;
+pub use any::{Answer, AnyLink};
 pub use managed::{Departure, ManagedLink, Offer, Ticket};
 
 /// One direction of a link: see the [crate's description](crate) for what it does to a datagram.

@@ -320,18 +320,12 @@ impl Network {
 
     /// What has been decided by `now` about a datagram that waits in front of `link`.
     pub(crate) fn depart(&mut self, now: Instant, link: LinkId) -> Option<Departure> {
-        match &mut self.links[link.index()] {
-            AnyLink::Plain(_) => None,
-            AnyLink::Managed(managed) => managed.depart(now),
-        }
+        self.links[link.index()].depart(now)
     }
 
     /// When [`Self::depart`] next has something to tell.
     pub(crate) fn next_departure(&self, link: LinkId) -> Option<Instant> {
-        match &self.links[link.index()] {
-            AnyLink::Plain(_) => None,
-            AnyLink::Managed(managed) => managed.next_departure(),
-        }
+        self.links[link.index()].next_departure()
     }
 
     /// What follows for a datagram on `route` that waited in front of the link `hop` places behind

@@ -26,7 +26,8 @@ const NEAR: std::time::Duration = std::time::Duration::from_millis(3);
 static PRECISE: Semaphore = Semaphore::const_new(MOST_PRECISE);
 
 /// Waits so long, as precisely as the host can: tokio's own timer counts in milliseconds. Of many waits that end at the
-/// same time, some are tokio's. To be called within a runtime.
+/// same time, some are tokio's. It goes by the host's clock, also in a runtime whose own is paused. To be called within a
+/// runtime.
 pub async fn sleep(delay: Duration) {
     let delay = std_duration(delay);
     let begun = tokio::time::Instant::now();

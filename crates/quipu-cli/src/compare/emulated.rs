@@ -9,23 +9,22 @@ use quipu_emu::{Emulation, HostId, Report, Settings};
 use quipu_lab::batch::Batch;
 use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::run::logs::QlogFolder;
-use quipu_lab::table::Order;
 use quipu_record::{Output, RunRecord, write_whole};
 use quipu_scenario::split_hash;
 use quipu_tokio::{Endpoint, tokio};
 use serde_json::{Value, json};
 
 use self::server::PageServer;
-use super::batch_of;
 use super::client::Client;
 use super::ways::ways;
-use crate::args::{BatchOptions, CompareOptions, LiveLogOptions, ScenarioOptions, UplinkOptions};
+use super::{Kept, batch_of, conclude, prepare};
+use crate::args::{BatchOptions, CompareOptions, ScenarioOptions, UplinkOptions};
 use crate::emulate::{Emulated, enter};
 use crate::failure::Failure;
 use crate::own::Own;
 use crate::page_loads::{self, Server};
-use crate::scenario::{self, Given};
-use crate::{batch, live, logs, progress, stop};
+use crate::scenario::Given;
+use crate::{live, progress, stop};
 
 /// What says so on the command line.
 const OPTION: &str = "--world emulated";
@@ -57,21 +56,7 @@ pub(super) fn run(
     }
     // Before anything has a thread.
     enter()?;
-    page_loads::over_h3(&mut given, options.scenario.http.as_deref(), OPTION)?;
-    given.set("transport.tls", OPTION, Some("rustls"))?;
-    page_loads::refuse(given.scenario.has_traffic(), "flows", "pages alone", OPTION)?;
-    page_loads::refuse(given.scenario.clients.count > 1, "clients", "one", OPTION)?;
-    page_loads::check(&given.scenario, OPTION)?;
-    let output = scenario::prepare_output(
-        &given.scenario,
-        options.batch.out.as_deref(),
-        options.batch.force,
-    )?;
-    let log_options = LiveLogOptions {
-        qlog: options.batch.logs.qlog.clone(),
-        qlog_version: options.batch.logs.qlog_version.clone(),
-    };
-    let logs = logs::of_sockets(&log_options, "quipu compare")?;
+    let Kept { output, logs } = prepare(options, &mut given, OPTION)?;
     let plan = given.told_plan(own)?.emulated();
     stop::on_request(&plan.stop)?;
     let comparison = Comparison { plan: &plan, own, logs: logs.as_ref() };
@@ -79,9 +64,7 @@ pub(super) fn run(
     if let Some(output) = &output {
         write(output, &plan, &reports)?;
     }
-    let logged = logs.as_ref().map_or(Ok(()), |logs| logs.finish().map(drop).map_err(Failure::run));
-    let order = Order { sort: options.sort, top: options.top.map(usize::from) };
-    batch::conclude(&plan, &batch, output, logged, (&options.batch, order), own)
+    conclude(options, &plan, &batch, Kept { output, logs }, own)
 }
 
 /// A load, which time it was made, and what the emulator says of it.
@@ -104,14 +87,29 @@ impl Comparison<'_> {
             let Some(slot) = sites.get_mut(cell.network) else { continue };
             let site = match slot {
                 Some(site) => site,
-                None => slot.insert(Site::start(self.plan, cell)?),
+                None => match Site::start(self.plan, cell) {
+                    Ok(site) => slot.insert(site),
+                    // Of networks that come later the finished loads of others stay.
+                    Err(error) if finished.is_empty() => return Err(error),
+                    Err(error) => {
+                        failed.push((cell, error.reason()));
+                        bar.inc(1);
+                        continue;
+                    }
+                },
             };
             for attempt in 1..=ATTEMPTS {
                 let loaded = site.load(self, cell);
                 if self.plan.stop.load(Ordering::Relaxed) {
                     break 'cells;
                 }
-                let report = site.emulation.report().map_err(Failure::run)?;
+                let report = match site.emulation.report() {
+                    Ok(report) => report,
+                    Err(error) => {
+                        failed.push((cell, error.to_string()));
+                        break;
+                    }
+                };
                 let void = report.void.join("; ");
                 reports.push((cell, attempt, report));
                 match loaded {

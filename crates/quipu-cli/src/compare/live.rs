@@ -1,19 +1,18 @@
 //! `quipu compare --live`: every load over real uplinks, one after the other.
 
 use quipu_lab::batch::Batch;
-use quipu_lab::table::Order;
 use quipu_scenario::Network;
 use quipu_tokio::{Endpoint, tokio};
 
-use super::batch_of;
 use super::client::Client;
 use super::ways::ways;
-use crate::args::{CompareOptions, LiveLogOptions};
+use super::{batch_of, conclude, prepare};
+use crate::args::CompareOptions;
 use crate::failure::Failure;
 use crate::own::Own;
 use crate::page_loads::{self, Server};
-use crate::scenario::{self, Given};
-use crate::{batch, live, logs, progress, stop};
+use crate::scenario::Given;
+use crate::{live, progress, stop};
 
 /// What says so on the command line.
 const OPTION: &str = "--live";
@@ -28,23 +27,7 @@ pub(super) fn run(
     let server = Server::of(url, &options.live.uplinks)?;
     let has_pages = !options.scenario.page.is_empty() || options.scenario.scenario.is_some();
     page_loads::refuse(!has_pages, "--page", "the page that the server has", OPTION)?;
-    page_loads::over_h3(&mut given, options.scenario.http.as_deref(), OPTION)?;
-    given.set("transport.tls", OPTION, Some("rustls"))?;
-    page_loads::refuse(given.scenario.has_traffic(), "flows", "pages alone", OPTION)?;
-    page_loads::refuse(given.scenario.clients.count > 1, "clients", "one", OPTION)?;
-    page_loads::check(&given.scenario, OPTION)?;
-    let output = scenario::prepare_output(
-        &given.scenario,
-        options.batch.out.as_deref(),
-        options.batch.force,
-    )?;
-    let logs = logs::of_sockets(
-        &LiveLogOptions {
-            qlog: options.batch.logs.qlog.clone(),
-            qlog_version: options.batch.logs.qlog_version.clone(),
-        },
-        "quipu compare",
-    )?;
+    let kept = prepare(options, &mut given, OPTION)?;
     let runtime = live::runtime()?;
     let (batch, plan) = runtime.block_on(async {
         let vias = &options.live.uplinks.via;
@@ -62,7 +45,7 @@ pub(super) fn run(
             addresses,
             vias,
             ways,
-            logs: logs.as_ref(),
+            logs: kept.logs.as_ref(),
             plan: &plan,
         };
         let batch = tokio::select! {
@@ -74,9 +57,7 @@ pub(super) fn run(
         Ok((batch, plan))
     })?;
     drop(runtime);
-    let logged = logs.as_ref().map_or(Ok(()), |logs| logs.finish().map(drop).map_err(Failure::run));
-    let order = Order { sort: options.sort, top: options.top.map(usize::from) };
-    batch::conclude(&plan, &batch, output, logged, (&options.batch, order), own)
+    conclude(options, &plan, &batch, kept, own)
 }
 
 /// Makes all loads in their order, until they are done or the user wants to stop.

@@ -271,7 +271,8 @@ impl Carrier {
             }
         }
         let missed = |(port, received): (&Taking, &Option<u64>)| {
-            received.map_or(0, |received| (received - port.before).saturating_sub(port.read))
+            let received = received.map_or(0, |received| received.saturating_sub(port.before));
+            received.saturating_sub(port.read)
         };
         self.counts.unread = self.ports.iter().zip(&statistics).map(missed).sum();
         Carried {

@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use quipu_base::{Bytes, Instant};
-use quipu_link::{AnyLink, Departure, LinkStats, Verdict, ecn};
+use quipu_link::{Answer, AnyLink, Departure, LinkStats, Verdict, ecn};
 
 use super::pool::{Packet, PacketId, Pool};
-use crate::links::{self, Answer, LinkId};
+use crate::links::LinkId;
 use crate::packet;
 
 /// Whence and whither, by way of which links.
@@ -150,7 +150,7 @@ impl Network {
         let link = self.routes[packet.route as usize].links[packet.hop as usize];
         let size = Bytes(packet.length as u64);
         let carried = &mut self.links[link.index()];
-        match links::offer(&mut carried.link, at, size, packet.ecn, packet.flow) {
+        match carried.link.offer(at, size, packet.ecn, packet.flow) {
             Answer::Decided(verdict) => self.follow(id, verdict),
             Answer::Waits(ticket) => {
                 let waiting = &mut carried.waiting;
@@ -165,14 +165,14 @@ impl Network {
 
     /// Lets happen what a managed queue has decided by `at`, and makes an event of its next decision.
     fn depart(&mut self, at: Instant, link: LinkId) {
-        while let Some(Departure { ticket, verdict }) = self.links[link.index()].depart(at) {
+        while let Some(Departure { ticket, verdict }) = self.links[link.index()].link.depart(at) {
             let id = self.links[link.index()].waiting[ticket.index()];
             self.follow(id, verdict);
         }
         let carried = &mut self.links[link.index()];
         // Nothing lies after the end of time. A link that has an event waiting needs no other, as its next departure
         // never moves to an earlier time.
-        let next = carried.next_departure().filter(|at| *at != Instant::FAR_FUTURE);
+        let next = carried.link.next_departure().filter(|at| *at != Instant::FAR_FUTURE);
         if let Some(at) = next.filter(|_| !carried.armed) {
             carried.armed = true;
             self.push(at, Event::Departure(link));
@@ -201,22 +201,6 @@ impl Network {
     fn push(&mut self, at: Instant, event: Event) {
         self.events.push(Reverse((at, self.made, event)));
         self.made += 1;
-    }
-}
-
-impl Carried {
-    fn depart(&mut self, now: Instant) -> Option<Departure> {
-        match &mut self.link {
-            AnyLink::Plain(_) => None,
-            AnyLink::Managed(link) => link.depart(now),
-        }
-    }
-
-    fn next_departure(&self) -> Option<Instant> {
-        match &self.link {
-            AnyLink::Plain(_) => None,
-            AnyLink::Managed(link) => link.next_departure(),
-        }
     }
 }
 

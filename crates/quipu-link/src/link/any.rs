@@ -2,9 +2,9 @@
 
 use quipu_base::{Bytes, Instant, Seed};
 
-use super::{Link, ManagedLink};
+use super::{Departure, Link, ManagedLink, Offer, Ticket, Verdict};
 use crate::radio;
-use crate::{InvalidConfig, LinkConfig, LinkStats};
+use crate::{FlowKey, InvalidConfig, LinkConfig, LinkStats};
 
 /// One direction of a link, whose answers are verdicts, or which has a managed queue.
 #[derive(Debug)]
@@ -17,6 +17,16 @@ pub enum AnyLink {
     Plain(Link),
     /// With a managed queue.
     Managed(Box<ManagedLink>),
+}
+
+/// What a link of either kind answers at once to a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Answer {
+    /// This becomes of it.
+    Decided(Verdict),
+    /// It waits in a managed queue: see [`AnyLink::depart`].
+    Waits(Ticket),
 }
 
 impl AnyLink {
@@ -41,6 +51,33 @@ impl AnyLink {
         transmitter: radio::Transmitter,
     ) -> Result<AnyLink, InvalidConfig> {
         Ok(AnyLink::Plain(Link::over_radio(config, seed, transmitter)?))
+    }
+
+    /// Hands a datagram to the link at `now`, as [`Link::offer`] and [`ManagedLink::offer`] do.
+    pub fn offer(&mut self, now: Instant, payload: Bytes, ecn: u8, flow: FlowKey) -> Answer {
+        match self {
+            AnyLink::Plain(link) => Answer::Decided(link.offer(now, payload, ecn)),
+            AnyLink::Managed(link) => match link.offer(now, payload, ecn, flow) {
+                Offer::Dropped(reason) => Answer::Decided(Verdict::Dropped(reason)),
+                Offer::Queued(ticket) => Answer::Waits(ticket),
+            },
+        }
+    }
+
+    /// What has been decided by `now` about a datagram that waits: see [`ManagedLink::depart`].
+    pub fn depart(&mut self, now: Instant) -> Option<Departure> {
+        match self {
+            AnyLink::Plain(_) => None,
+            AnyLink::Managed(link) => link.depart(now),
+        }
+    }
+
+    /// When [`AnyLink::depart`] next has something to tell.
+    pub fn next_departure(&self) -> Option<Instant> {
+        match self {
+            AnyLink::Plain(_) => None,
+            AnyLink::Managed(link) => link.next_departure(),
+        }
     }
 
     /// What the link has seen so far.
