@@ -13,7 +13,7 @@ use quipu_serve::tcp::{Limits, Listener, Server};
 use quipu_serve::{Certificates, Recorded, Replay, http3};
 use quipu_tokio::http3::ALPN;
 use quipu_tokio::identity::Pin;
-use quipu_tokio::{Endpoint, ServerConfig, TransportConfig, policies};
+use quipu_tokio::{BindError, Endpoint, ServerConfig, TransportConfig, policies};
 use quipu_web::page::Page;
 use serde_json::Value;
 use tempfile::NamedTempFile;
@@ -78,16 +78,22 @@ impl Served {
             .unwrap();
         let port = runtime.block_on(async {
             let tls = Arc::new(certificates.quic(&[ALPN]).unwrap());
-            let transport = Arc::new(TransportConfig::default());
-            let config = ServerConfig::new(tls, transport, setup.policies);
-            let any = "127.0.0.1:0".parse().unwrap();
-            let mut builder = Endpoint::server(config).listen(any);
-            if let Some(recorders) = setup.recorders {
-                builder = builder.record(recorders);
-            }
-            let endpoint = builder.bind().unwrap();
+            let (endpoint, listener) = loop {
+                // A free port for both; that of one may be in use for the other.
+                let listener = Listener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+                let transport = Arc::new(TransportConfig::default());
+                let config = ServerConfig::new(tls.clone(), transport, Arc::clone(&setup.policies));
+                let mut builder = Endpoint::server(config).listen(listener.local_address());
+                if let Some(recorders) = setup.recorders.clone() {
+                    builder = builder.record(recorders);
+                }
+                match builder.bind() {
+                    Ok(endpoint) => break (endpoint, listener),
+                    Err(BindError::InUse(_)) => {}
+                    Err(error) => panic!("{error}"),
+                }
+            };
             let address = endpoint.local_addresses()[0];
-            let listener = Listener::bind(address).unwrap();
             let tcp = Server::new(listener, certificates.tcp().unwrap(), service.clone());
             let tcp = tcp.limits(Limits { idle: IDLE, ..Limits::default() }).unwrap();
             tokio::spawn(tcp.run(std::future::pending()));
