@@ -329,14 +329,21 @@ pub(crate) enum WorldChoice {
     Emulated,
 }
 
+/// In which world runs are made.
 #[derive(Debug, Args)]
-pub(crate) struct CompareOptions {
-    #[command(flatten)]
-    pub(crate) scenario: ScenarioOptions,
+pub(crate) struct WorldOptions {
     /// In which world: simulated, in virtual time, or emulated: this program's client and server as processes, in
     /// real time over the network's links (Linux)
     #[arg(long, value_name = "WORLD", default_value = "simulated")]
     pub(crate) world: WorldChoice,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareOptions {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioOptions,
+    #[command(flatten)]
+    pub(crate) world: WorldOptions,
     /// Runs of each combination [default: 30]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) runs: Option<String>,
@@ -370,6 +377,8 @@ pub(crate) struct RunOptions {
     /// Scenario file: an experiment as `experiments/` has them, or one of your own
     #[arg(value_name = "FILE.toml")]
     pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) world: WorldOptions,
     /// Runs of each combination [default: as the file says]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) runs: Option<String>,
@@ -391,6 +400,8 @@ pub(crate) struct SweepOptions {
     /// Scenario file with a table [sweep]
     #[arg(value_name = "FILE.toml")]
     pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) world: WorldOptions,
     /// Folder for the results and for all finished runs, which are not repeated
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
@@ -413,6 +424,8 @@ pub(crate) struct SweepOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReproduceOptions {
+    #[command(flatten)]
+    pub(crate) world: WorldOptions,
     /// Ids, prefixes of ids, papers (framework, mobileh2, pw-pats, ns3, quipu), or files with your own
     /// experiments [default: all that come with the program]
     #[arg(value_name = "ID|PAPER|FILE.toml")]
@@ -514,6 +527,8 @@ fn sort_metric() -> impl TypedValueParser<Value = Metric> {
 pub(crate) struct LoadOptions {
     #[command(flatten)]
     pub(crate) scenario: ScenarioOptions,
+    #[command(flatten)]
+    pub(crate) world: WorldOptions,
     /// Stream policy [default: dwrr]
     #[arg(long, value_name = "NAME")]
     pub(crate) stream: Option<String>,

@@ -131,7 +131,8 @@ fn csv_of(summary: &Summary) -> String {
     csv(HEADER.map(str::to_owned).to_vec(), rows)
 }
 
-fn with_progress(
+/// Makes all runs, with a progress bar.
+pub(crate) fn with_progress(
     plan: &Plan,
     instruments: Instruments,
     jobs: Option<u16>,

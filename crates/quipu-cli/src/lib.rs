@@ -8,8 +8,12 @@ mod batch;
 mod check;
 mod compare;
 mod cost;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
 #[cfg(target_os = "linux")]
 mod emulate;
+#[cfg(target_os = "linux")]
+mod emulated;
 mod events;
 mod failure;
 mod fetch;
@@ -38,6 +42,7 @@ mod terminal;
 mod trace;
 mod values;
 mod waiting;
+mod world;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -16,7 +16,7 @@ use crate::args::ReproduceOptions;
 use crate::failure::Failure;
 use crate::own::Own;
 use crate::terminal::{Format, Terminal, json};
-use crate::{progress, stop};
+use crate::{progress, stop, world};
 
 pub(crate) fn run(options: &ReproduceOptions, own: &Own<'_>) -> Result<(), Failure> {
     if let Some(file) = &options.check_docs {
@@ -32,11 +32,22 @@ pub(crate) fn run(options: &ReproduceOptions, own: &Own<'_>) -> Result<(), Failu
     if options.list {
         return list(chosen.iter().map(|(case, _)| case), options.format.format, own.terminal);
     }
-    let jobs = chosen
-        .into_iter()
-        .map(|(case, origin)| Job::new(case, &origin, options.quick, own.registry, &own.program))
-        .collect::<Result<Vec<Job>, _>>()
-        .map_err(Failure::usage)?;
+    let emulator = world::maker(options.world.world, own)?;
+    if emulator.is_some() {
+        world::refuse_simulated([
+            (options.jobs.is_some(), "--jobs", "none, as one load is made after the other,"),
+            (options.docs.is_some(), "--docs", "none, as the page is about simulated runs,"),
+        ])?;
+    }
+    let maker = emulator.as_ref().map(world::as_maker);
+    let made = |(case, origin): (Case, _)| {
+        Job::new(case, &origin, options.quick, own.registry, &own.program, maker.as_ref())
+    };
+    let jobs = chosen.into_iter().map(made).collect::<Result<Vec<Job>, _>>();
+    let jobs = jobs.map_err(Failure::usage)?;
+    if emulator.is_some() {
+        jobs.iter().flat_map(Job::plans).try_for_each(|plan| world::check(&plan.scenario))?;
+    }
     let docs = match &options.docs {
         Some(file) => Some((file, page_before(file, &options.names, &jobs)?)),
         None => None,
@@ -50,7 +61,11 @@ pub(crate) fn run(options: &ReproduceOptions, own: &Own<'_>) -> Result<(), Failu
     };
     let todo = Todo::new(jobs, &place).map_err(Failure::usage)?;
     let table = (options.format.format == Format::Table).then_some(own.terminal);
-    let all = run_all(todo, &place, ids, table)?;
+    let all = run_all(todo, &place, ids, table);
+    if let Some(emulator) = &emulator {
+        emulator.write(&options.out)?;
+    }
+    let all = all?;
     match options.format.format {
         Format::Table => {
             own.terminal.print(&format!("{}\n", Counts::of(&all)))?;

@@ -13,7 +13,7 @@ use crate::args::SweepOptions;
 use crate::failure::Failure;
 use crate::own::Own;
 use crate::terminal::Terminal;
-use crate::{progress, stop};
+use crate::{progress, stop, world};
 
 /// Points that a dry run tells one by one.
 const MOST_POINTS: usize = 20;
@@ -41,7 +41,17 @@ pub(crate) fn run(options: &SweepOptions, own: &Own<'_>) -> Result<(), Failure> 
         jobs: options.jobs.map(usize::from),
         shard: shard.map_err(|error| Failure::Usage(format!("--shard {error}")))?,
     };
-    let mut todo = Todo::new(sweep.made_by(&own.program), place).map_err(Failure::usage)?;
+    let emulator = world::maker(options.world.world, own)?;
+    let mut sweep = sweep.made_by(&own.program);
+    if let Some(emulator) = &emulator {
+        world::refuse_simulated([
+            (options.jobs.is_some(), "--jobs", "none, as one load is made after the other,"),
+            (options.dry_run, "--dry-run", "none"),
+        ])?;
+        sweep.points.iter().try_for_each(|point| world::check(&point.plan.scenario))?;
+        sweep = sweep.emulated(&world::as_maker(emulator));
+    }
+    let mut todo = Todo::new(sweep, place).map_err(Failure::usage)?;
     for note in todo.notes() {
         eprintln!("note: {note}");
     }
@@ -50,10 +60,16 @@ pub(crate) fn run(options: &SweepOptions, own: &Own<'_>) -> Result<(), Failure> 
     }
     let cancelled = Arc::new(AtomicBool::new(false));
     stop::on_request(&cancelled)?;
+    if let (Some(emulator), Some(point)) = (&emulator, todo.sweep().points.first()) {
+        emulator.start(&point.plan)?;
+    }
     let bar = progress::rated_bar(todo.runs() as u64);
     let made = todo.run(&cancelled, &|| bar.inc(1));
     bar.finish_and_clear();
     made.map_err(Failure::run)?;
+    if let Some(emulator) = &emulator {
+        emulator.write(&options.out)?;
+    }
     let written = todo.write().map_err(Failure::run)?;
     let folder = options.out.display().to_string();
     let status = match &written {

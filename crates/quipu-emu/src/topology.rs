@@ -22,7 +22,7 @@ pub struct HostId(u32);
 ///
 /// A packet takes the path of the interface by which it leaves, whichever of the receiving host's addresses it is for:
 /// a client may reach one address of a server over all of its paths.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Topology {
     clients: Vec<HostId>,
     servers: Vec<HostId>,
@@ -172,7 +172,7 @@ impl Topology {
     }
 
     /// Indices of the paths of which a host has an end, in order.
-    pub(crate) fn paths_of(&self, host: HostId) -> Vec<u8> {
+    pub fn paths_of(&self, host: HostId) -> Vec<u8> {
         let ends =
             self.paths.keys().filter(|(client, server, _)| [*client, *server].contains(&host));
         ends.map(|(.., index)| *index).collect::<BTreeSet<u8>>().into_iter().collect()

@@ -34,7 +34,8 @@ pub struct ThreadsError {
 /// What runs a cell: a record for each page of its session.
 pub type Run<'a, E> = dyn Fn(&Plan, Cell) -> Result<Vec<RunRecord>, E> + Sync + 'a;
 
-/// Runs every cell of `plan` by `run` on `jobs` threads; `None` is one per core.
+/// Runs every cell of `plan` by `run` on `jobs` threads; `None` is one per core. Runs that are not simulated are
+/// made one after the other, [interleaved](Plan::interleaved).
 ///
 /// `progress` is called after each run with the number of runs done. When `cancelled` is set, no more
 /// runs begin, and those that fail from then on are taken for stopped: with it as [`Plan::stop`] none
@@ -49,7 +50,10 @@ pub fn run_all<E: std::fmt::Display>(
     progress: &(dyn Fn(usize) + Sync),
     run: &Run<'_, E>,
 ) -> Result<Batch, ThreadsError> {
-    let cells: Vec<Cell> = plan.cells().collect();
+    let (cells, jobs) = match plan.maker {
+        Some(_) => (plan.interleaved(), Some(1)),
+        None => (plan.cells().collect(), jobs),
+    };
     let done = AtomicUsize::new(0);
     let one = |cell: &Cell| {
         if cancelled.load(Ordering::Relaxed) {
@@ -69,7 +73,8 @@ pub fn run_all<E: std::fmt::Display>(
         .build()
         .map_err(|error| ThreadsError { jobs, reason: error.to_string() })?;
     // An indexed parallel iterator collects in order, whichever thread is first.
-    let outcomes: Vec<_> = pool.install(|| cells.par_iter().with_max_len(1).map(one).collect());
+    let mut outcomes: Vec<_> = pool.install(|| cells.par_iter().with_max_len(1).map(one).collect());
+    outcomes.sort_by_key(|outcome| outcome.as_ref().map(|(cell, _)| *cell));
 
     let mut finished = Vec::with_capacity(outcomes.len());
     let mut failures = Vec::new();

@@ -1,5 +1,6 @@
 //! What a scenario amounts to: pages read, policies combined, and the list of runs.
 
+mod maker;
 mod run_network;
 mod world;
 
@@ -15,6 +16,7 @@ use thiserror::Error;
 use crate::pages::{Extent, PageLoadError, PlannedPage, Reading, RunPage};
 use crate::policies::{self, AlonePath, PolicyRow, Registry};
 use crate::program::Program;
+pub use maker::Maker;
 use quipu_record::Provenance;
 use quipu_scenario::units::Unit;
 use quipu_scenario::{
@@ -37,6 +39,8 @@ pub struct Plan {
     pub networks: Vec<PlannedNetwork>,
     /// In which world its runs are made.
     pub world: World,
+    /// What makes its runs, one after the other; `None`: the simulator.
+    pub maker: Option<Arc<dyn Maker>>,
     /// The program that runs it.
     pub program: Arc<Program>,
     /// Whoever sets it, such as Ctrl-C, ends all runs that are under way, within a moment and without a result.
@@ -194,7 +198,8 @@ impl Plan {
                 let is_real = |planned: &PlannedNetwork| planned.network.server.is_some();
                 let world =
                     if networks.iter().any(is_real) { World::Live } else { World::Simulated };
-                Ok(Plan { scenario, browser, pages, networks, world, program, stop })
+                let maker = None;
+                Ok(Plan { scenario, browser, pages, networks, world, maker, program, stop })
             }
             (Some(errors), _) => Err(errors),
             // There is a browser if nothing was wrong with it.
@@ -263,11 +268,12 @@ impl Plan {
         self.program.provenance(self.rows().flat_map(PolicyRow::specs))
     }
 
-    /// The same plan for runs over emulated links, which are never the same twice: all networks have the scenario's
-    /// number of runs.
+    /// The same plan for runs over emulated links, which `maker` makes and are never the same twice: all networks have
+    /// the scenario's number of runs.
     #[must_use]
-    pub fn emulated(mut self) -> Plan {
+    pub fn emulated(mut self, maker: Arc<dyn Maker>) -> Plan {
         self.world = World::Emulated;
+        self.maker = Some(maker);
         for planned in &mut self.networks {
             planned.runs = self.scenario.runs;
         }

@@ -128,6 +128,9 @@ pub struct Judged {
     /// The program.
     #[serde(flatten)]
     pub provenance: Provenance,
+    /// In which world runs were made, such as `simulated`.
+    #[serde(default = "simulated")]
+    pub world: String,
     /// Hash of everything that decides the result.
     pub fingerprint: String,
     /// Whether runs are few.
@@ -275,6 +278,11 @@ pub struct Finding {
     pub problem: Option<String>,
 }
 
+/// The world of results that name none.
+fn simulated() -> String {
+    "simulated".to_owned()
+}
+
 impl Judged {
     /// Rules that ended otherwise than is known.
     pub fn surprises(&self) -> impl Iterator<Item = &RuleVerdict> {
@@ -366,6 +374,7 @@ mod tests {
             note: nothing(),
             file: nothing(),
             provenance: Provenance::default(),
+            world: simulated(),
             fingerprint: nothing(),
             quick: false,
             seed: 1,

@@ -85,6 +85,7 @@ fn of_place(
     let flows: Vec<String> = policy.flows.iter().map(|spec| spec.full_text()).collect();
     let parts = [
         code_of(plan, [policy])?,
+        plan.world.name().to_owned(),
         scenario.to_owned(),
         format!("{page:?}"),
         network.to_owned(),

@@ -89,7 +89,7 @@ pub use error::{
 };
 pub use incoming::Incoming;
 pub use path::{PathEvents, PathInfo};
-pub use policies::policies;
+pub use policies::{policies, policies_of};
 pub use quipu_quic::connection::SendDatagramError;
 pub use quipu_quic::endpoint::{
     Admission, ClientConfig, EndpointConfig, ServerConfig, TokenConfig,

@@ -15,16 +15,27 @@ use quipu_quic::tls::rustls::{provider, secure_source};
 /// # Errors
 /// If the text names no policy, or a value that its parameter cannot have.
 pub fn policies(registry: &Registry, text: &str) -> Result<PolicyFactory, SpecError> {
-    let spec = PolicySpec::parse(registry, text)?;
+    policies_of(&PolicySpec::parse(registry, text)?, BuildContext::new(Seed::new(0)).initial_window)
+}
+
+/// Policies that were chosen, with a first congestion window of so many packets.
+///
+/// # Errors
+/// If a value is none that its parameter can have.
+pub fn policies_of(spec: &PolicySpec, initial_window: u32) -> Result<PolicyFactory, SpecError> {
     // A policy that draws is not to draw what it drew in the last process.
     let mut seed = [0; 8];
     let drawn = secure_source(&provider()).fill(&mut seed);
     let seed = Seed::new(drawn.map_or(1, |()| u64::from_le_bytes(seed)));
+    let context = move || {
+        let mut context = BuildContext::new(seed);
+        context.initial_window = initial_window;
+        context
+    };
     // What cannot be built is found here.
-    spec.build(&BuildContext::new(seed))?;
-    Ok(Arc::new(move || {
-        spec.build(&BuildContext::new(seed)).expect("the same policies were built before")
-    }))
+    spec.build(&context())?;
+    let spec = spec.clone();
+    Ok(Arc::new(move || spec.build(&context()).expect("the same policies were built before")))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ pub(crate) struct LiveLoadOptions {
     /// which is asked for the objects of all hosts. Policies are those of this end; those of the server decide
     /// what comes when
     #[arg(long, value_name = "URL", conflicts_with_all = [
-        "network", "link", "trace_columns", "transport", "tls", "host", "series", "run", "out", "har",
+        "world", "network", "link", "trace_columns", "transport", "tls", "host", "series", "run", "out", "har",
     ])]
     pub(crate) live: Option<String>,
     #[command(flatten)]

@@ -4,13 +4,11 @@ use quipu_lab::batch::Batch;
 use quipu_scenario::Network;
 use quipu_tokio::{Endpoint, tokio};
 
-use super::client::Client;
-use super::ways::ways;
 use super::{batch_of, conclude, prepare};
 use crate::args::CompareOptions;
 use crate::failure::Failure;
 use crate::own::Own;
-use crate::page_loads::{self, Server};
+use crate::page_loads::{self, Client, Server, ways};
 use crate::scenario::Given;
 use crate::{live, progress, stop};
 
@@ -47,6 +45,7 @@ pub(super) fn run(
             ways,
             logs: kept.logs.as_ref(),
             plan: &plan,
+            setup: None,
         };
         let batch = tokio::select! {
             ready = client.prepare() => { ready?; all(&client).await }

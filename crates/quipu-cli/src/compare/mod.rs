@@ -1,11 +1,6 @@
-//! `quipu compare`; `live` is over real uplinks, `emulated` over emulated links, both with a `client` in real time.
+//! `quipu compare`; `live` is over real uplinks.
 
-mod asked;
-mod client;
-#[cfg(target_os = "linux")]
-mod emulated;
 mod live;
-mod ways;
 
 use quipu_lab::batch::Batch;
 use quipu_lab::plan::{Cell, Plan};
@@ -14,21 +9,24 @@ use quipu_lab::run::logs::QlogFolder;
 use quipu_lab::table::Order;
 use quipu_record::{Output, RunRecord};
 
-use crate::args::{BatchOptions, CompareOptions, LiveLogOptions, WorldChoice as Choice};
+use crate::args::{BatchOptions, CompareOptions, LiveLogOptions, ScenarioOptions, WorldChoice};
 use crate::failure::Failure;
 use crate::own::Own;
 use crate::scenario::Given;
-use crate::{batch, logs, page_loads, scenario};
+use crate::{batch, logs, page_loads, scenario, world};
 
 pub(crate) fn run(options: &CompareOptions, own: &Own<'_>) -> Result<(), Failure> {
     if let Some(url) = &options.live.live {
         return live::run(options, url, given(options)?, own);
     }
-    if options.world == Choice::Emulated {
-        #[cfg(target_os = "linux")]
-        return emulated::run(options, given(options)?, own);
-        #[cfg(not(target_os = "linux"))]
-        return Err(Failure::Usage("links are emulated on Linux alone".to_owned()));
+    if options.world.world == WorldChoice::Emulated {
+        let ScenarioOptions { http, tls, host, .. } = &options.scenario;
+        world::refuse_simulated([
+            (tls.is_some(), "--tls", "none"),
+            (host.is_some(), "--host", "none, as hosts are real,"),
+        ])?;
+        let how = (&options.batch, order(options));
+        return world::run_emulated(given(options)?, http.as_deref(), how, own);
     }
     let plans = given(options)?.plans(own, options.batch.range)?;
     batch::run(&plans, &options.batch, order(options), own)

@@ -55,7 +55,7 @@ impl Emulated {
 /// What reports call the links: by the first path that leads over them, and their place on its way.
 fn names(plan: &Plan, cell: Cell, ways: &[Way], count: usize) -> Vec<String> {
     let mut names = vec![String::new(); count];
-    let paths = &plan.networks[cell.network].network.paths;
+    let paths = &plan.run_network(cell).network.paths;
     for way in ways {
         let path = paths.get(way.path).map_or("", |path| &path.name);
         for (direction, links) in [("up", &way.up), ("down", &way.down)] {

@@ -10,18 +10,21 @@ use quipu_lab::detail::{Options, recording, replay};
 use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::run::Instruments;
 use quipu_lab::table::{self, WaterfallOptions};
-use quipu_record::{Carried, write_whole};
+use quipu_record::{Carried, Output, RunRecord, write_whole};
 
-use crate::args::LoadOptions;
+use crate::args::{LiveLogOptions, LoadOptions, ScenarioOptions, WorldChoice};
 use crate::failure::Failure;
 use crate::own::Own;
 use crate::scenario::Given;
-use crate::{logs, scenario, stop};
+use crate::{logs, scenario, stop, world};
 
 pub(crate) fn run(options: &LoadOptions, own: &Own<'_>) -> Result<(), Failure> {
     let given = one_page(options)?;
     if let Some(url) = &options.live.live {
         return live::run(options, url, given, own);
+    }
+    if options.world.world == WorldChoice::Emulated {
+        return emulated(options, given, own);
     }
     let plan = plan(options, given, own)?;
     let output = scenario::prepare_output(&plan.scenario, options.out.as_deref(), options.force)?;
@@ -36,26 +39,69 @@ pub(crate) fn run(options: &LoadOptions, own: &Own<'_>) -> Result<(), Failure> {
     }
     let records = records.map_err(Failure::run)?;
     logs::finish(logs.as_ref())?;
-    let finished: Vec<_> = records.into_iter().map(|record| (cell, record)).collect();
-    if let Some(output) = output {
-        let summary = quipu_lab::results::summary(&plan, &finished, Vec::new());
-        quipu_lab::results::write(output, &plan, &finished, &summary).map_err(Failure::run)?;
-    }
     if let Some(file) = &options.har {
         let har = recording(&plan, cell, true).map_err(Failure::run)?;
         write_whole(file, har)
             .map_err(|error| Failure::Run(format!("cannot write {}: {error}", file.display())))?;
     }
+    conclude(options, &plan, records, output, own)
+}
+
+/// The load over emulated links.
+fn emulated(options: &LoadOptions, mut given: Given, own: &Own<'_>) -> Result<(), Failure> {
+    let ScenarioOptions { http, tls, host, .. } = &options.scenario;
+    world::refuse_simulated([
+        (tls.is_some(), "--tls", "none"),
+        (host.is_some(), "--host", "none, as hosts are real,"),
+        (options.har.is_some(), "--har", "none"),
+    ])?;
+    world::settle(&mut given, http.as_deref())?;
+    world::check(&given.scenario)?;
+    let (qlog, qlog_version) = (options.logs.qlog.clone(), options.logs.qlog_version.clone());
+    let logs = logs::of_sockets(&LiveLogOptions { qlog, qlog_version }, "quipu load")?;
+    let emulator = world::Emulator::new(own, logs.clone())?;
+    let plan = plan(options, given, own)?.emulated(world::as_maker(&emulator));
+    let output = scenario::prepare_output(&plan.scenario, options.out.as_deref(), options.force)?;
+    stop::on_request(&plan.stop)?;
+    let cell = Cell { page: 0, network: 0, policy: 0, run: options.run };
+    let records = Runner::new(&plan).run_session(cell);
+    if let Some(output) = &output {
+        emulator.write(output.folder())?;
+    }
+    drop(emulator);
+    if plan.stop.load(Ordering::Relaxed) {
+        return Err(Failure::Interrupted);
+    }
+    if let Some(logs) = logs {
+        logs.finish().map(drop).map_err(Failure::run)?;
+    }
+    conclude(options, &plan, records.map_err(Failure::run)?, output, own)
+}
+
+/// Writes and prints what was measured.
+fn conclude(
+    options: &LoadOptions,
+    plan: &Plan,
+    records: Vec<RunRecord>,
+    output: Option<Output>,
+    own: &Own<'_>,
+) -> Result<(), Failure> {
+    let cell = Cell { page: 0, network: 0, policy: 0, run: options.run };
+    let finished: Vec<_> = records.into_iter().map(|record| (cell, record)).collect();
+    if let Some(output) = output {
+        let summary = quipu_lab::results::summary(plan, &finished, Vec::new());
+        quipu_lab::results::write(output, plan, &finished, &summary).map_err(Failure::run)?;
+    }
     let screen = own.terminal.screen;
     let options = WaterfallOptions { screen, rows: options.rows };
     let mut text = String::new();
     for (cell, record) in &finished {
-        text.push_str(&screen.fold(&table::load_summary(&plan, *cell, record)));
+        text.push_str(&screen.fold(&table::load_summary(plan, *cell, record)));
         // One drawing tells more than a thousand.
         if record.client == 0 {
             text.push('\n');
             let page = plan.visit(*cell, record.visit).map_err(Failure::run)?;
-            let (carried, paths) = carried(&plan, *cell);
+            let (carried, paths) = carried(plan, *cell);
             text.push_str(&table::waterfall(&page, record, &carried, &paths, options));
         }
     }
@@ -65,8 +111,10 @@ pub(crate) fn run(options: &LoadOptions, own: &Own<'_>) -> Result<(), Failure> {
 /// What each path brought of each object of the first client's load, which is run again for it, and the names of paths.
 /// Nothing of a load that is too large to be looked at, nor of sessions, which would be run again for each of their pages.
 fn carried(plan: &Plan, cell: Cell) -> (BTreeMap<u32, Vec<Carried>>, Vec<String>) {
+    // Of a load in real time nobody looked on.
+    let is_simulated = plan.maker.is_none();
     let detail = match plan.scenario.session {
-        1 => replay(plan, cell, &Options::default()).ok(),
+        1 if is_simulated => replay(plan, cell, &Options::default()).ok(),
         _ => None,
     };
     let Some(detail) = detail else { return (BTreeMap::new(), Vec::new()) };

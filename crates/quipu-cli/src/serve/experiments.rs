@@ -12,6 +12,7 @@ use quipu_tokio::{BindError, Endpoint, policies};
 
 use super::Sockets;
 use crate::failure::Failure;
+use crate::page_loads::Setup;
 
 /// Where endpoints of clients may be: ports from the first to the last, or any port.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,12 +83,21 @@ fn choose(
         let found = Layer::ALL.into_iter().find(|layer| layer.name() == name);
         found.ok_or_else(|| format!("there is no layer {name:?}; there are: {}", known.join(", ")))
     };
-    let texts = asked.iter().map(|(name, text)| Ok((layer(name)?, text.as_str())));
+    let setup = Setup::asked_for(asked)?;
+    let named = Setup::without(asked.clone());
+    let texts = named.iter().map(|(name, text)| Ok((layer(name)?, text.as_str())));
     let texts = texts.collect::<Result<Vec<_>, String>>()?;
     let spec = PolicySpec::choose(registry, texts).map_err(|error| error.to_string())?;
-    let factory = policies(registry, &spec.to_string()).map_err(|error| error.to_string())?;
+    let factory = match &setup {
+        Some(setup) => setup.policies(&spec).map_err(|error| error.reason())?,
+        None => policies(registry, &spec.to_string()).map_err(|error| error.to_string())?,
+    };
     let parts = spec.parts().map(|part| (part.entry().layer.name().to_owned(), part.full_text()));
-    let (ports, sockets) = (ports.clone(), sockets.clone());
+    let parts = parts.chain(setup.iter().flat_map(Setup::question));
+    let (ports, mut sockets) = (ports.clone(), sockets.clone());
+    if let Some(setup) = &setup {
+        sockets.config.transport = setup.server_transport();
+    }
     let bind = move || ports.bind(address, |at| sockets.server(&factory).listen(at).bind());
     Ok(Chosen { policies: parts.collect(), bind: Box::new(bind) })
 }

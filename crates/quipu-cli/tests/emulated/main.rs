@@ -201,19 +201,137 @@ fn policies_are_compared_over_emulated_links_and_the_results_say_so() {
 
 #[test]
 fn what_emulated_hosts_cannot_be_told_is_refused() {
+    let emulated = "--world emulated";
     for (arguments, told) in [
-        (&["--jobs", "2"][..], "--jobs: expected none"),
-        (&["--http", "h2"], "--http h2: expected h3 with --world emulated"),
+        (&["compare", "--jobs", "2"][..], "--jobs: expected none"),
+        (&["compare", "--http", "h2"], "--http h2: expected h3 with --world emulated"),
         (
-            &["--host", "measured"],
+            &["compare", "--host", "measured"],
             "--host: expected none, as hosts are real, with --world emulated",
         ),
-        (&["--live", "https://127.0.0.1"], "--live"),
+        (&["compare", "--live", "https://127.0.0.1"], "--live"),
+        (&["load", "--live", "https://127.0.0.1"], "--live"),
+        (&["load", "--session=2"], "session: expected a single page with --world emulated"),
+        (&["load", "--clients=2"], "clients: expected one with --world emulated"),
+        (&["reproduce", "pp-fig8", "--jobs", "1"], "--jobs: expected none"),
     ] {
         let mut command = quipu();
-        let ended = output(command.args(["compare", "--world", "emulated"]).args(arguments));
+        let ended = output(command.args(arguments).args(emulated.split(' ')));
         let reason = text(&ended.stderr);
         assert_eq!(ended.status.code(), Some(2), "{arguments:?}: {reason}");
         assert!(reason.contains(told), "{arguments:?}: {reason}");
     }
+}
+
+/// A study of two orders of streams, which runs over the links.
+const STUDY: &str = r#"
+runs = 2
+pages = ["dojo-demo"]
+http = "h3"
+policies = { stream = ["fifo", "rr"], path = ["minrtt"], baselines = false }
+transport = { tls = "rustls", initial_window = 32 }
+
+[[networks]]
+name = "two"
+paths = [
+    { name = "a", down = { rate = "20mbit", delay = "40ms" } },
+    { name = "b", down = { rate = "10mbit", delay = "60ms" } },
+]
+
+[sweep]
+"networks.two.paths.a.down.rate" = ["10mbit", "20mbit"]
+
+[experiment]
+id = "orders"
+paper = "quipu"
+figure = ""
+title = "Two orders"
+
+[[experiment.rules]]
+name = "order"
+claim = "the page is as fast in either"
+metric = "page"
+of = "fifo + minrtt"
+to = "rr + minrtt"
+within = 0.9
+"#;
+
+/// Whether it succeeded; what failed was void, on a machine that is too busy.
+fn succeeds_unless_void(ended: &Output, folder: &Path) -> bool {
+    if ended.status.success() {
+        return true;
+    }
+    let told = text(&ended.stderr);
+    let reports = read(&folder.join("emulation.json"));
+    let is_void = |report: &Value| report["report"]["void"] != Value::Array(vec![]);
+    let void = reports.as_array().expect("a list").iter().filter(|it| is_void(it)).count();
+    assert!(void >= 3 && told.contains("runs failed"), "{told}");
+    eprintln!("void: {told}");
+    false
+}
+
+#[test]
+fn files_of_experiments_are_run_swept_and_judged_over_emulated_links() {
+    if !may_emulate() {
+        return;
+    }
+    let folder = TempDir::new().expect("a folder");
+    let file = folder.path().join("study.toml");
+    std::fs::write(&file, STUDY).expect("written");
+    let made = |command: &str| {
+        let out = folder.path().join(command);
+        let mut quipu = quipu();
+        quipu.arg(command).arg(&file).args(["--world", "emulated", "--out"]).arg(&out);
+        (output(&mut quipu), out)
+    };
+    let (ended, out) = made("run");
+    if succeeds_unless_void(&ended, &out) {
+        let summary = read(&out.join("summary.json"));
+        assert_eq!((&summary["world"], &summary["runs_planned"]), (&"emulated".into(), &4.into()));
+        let scenario = std::fs::read_to_string(out.join("scenario.toml")).expect("a scenario");
+        assert!(scenario.contains("initial_window = 32"), "{scenario}");
+        for row in summary["rows"].as_array().expect("rows") {
+            let page = &row["metrics"][1];
+            assert!(page["over_bound"].as_f64() > Some(1.0), "no load beats the bound: {page}");
+        }
+    }
+    let (ended, out) = made("sweep");
+    if succeeds_unless_void(&ended, &out) {
+        let status = read(&out.join("status.json"));
+        assert_eq!((&status["world"], &status["done"]), (&"emulated".into(), &8.into()));
+        let before = read(&out.join("emulation.json"));
+        let (again, _) = made("sweep");
+        assert!(again.status.success(), "{}", text(&again.stderr));
+        assert_eq!(read(&out.join("emulation.json")), before, "what is kept is not made again");
+    }
+    let (ended, out) = made("reproduce");
+    if succeeds_unless_void(&ended, &out) {
+        let judged = read(&out.join("orders/verdicts.json"));
+        assert_eq!((&judged["world"], &judged["runs"]), (&"emulated".into(), &4.into()));
+        assert!(text(&ended.stdout).contains(" · 4 runs · emulated"), "{}", text(&ended.stdout));
+    }
+}
+
+#[test]
+fn one_page_is_loaded_over_emulated_links() {
+    if !may_emulate() {
+        return;
+    }
+    let folder = TempDir::new().expect("a folder");
+    let out = folder.path().join("load");
+    let mut command = quipu();
+    command.args(["load", "--world", "emulated", "--page", "dojo-demo"]).args(LINKS);
+    let ended = output(command.arg("--out").arg(&out));
+    if !ended.status.success() {
+        let told = text(&ended.stderr);
+        assert!(told.contains("void 3 times: "), "{told}");
+        eprintln!("void: {told}");
+        return;
+    }
+    let printed = text(&ended.stdout);
+    assert!(printed.contains("emulated; datagrams received: path0 "), "{printed}");
+    let reports = read(&out.join("emulation.json"));
+    let links = &reports[0]["report"]["links"];
+    assert!(links[1]["delivered"]["packets"].as_u64() > Some(100), "{links}");
+    assert_eq!(read(&out.join("summary.json"))["world"], "emulated");
 }

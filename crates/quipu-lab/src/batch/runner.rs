@@ -8,7 +8,7 @@ use quipu_base::Instant;
 use quipu_record::{FileError, Output, RunRecord};
 use thiserror::Error;
 
-/// Makes runs of a plan, from any number of threads.
+/// Makes runs of a plan, from any number of threads; those that are not simulated are made one after the other.
 ///
 /// What no run can beat is worked out beside each, once where it is the same for several.
 #[derive(Debug)]
@@ -94,7 +94,10 @@ impl<'a> Runner<'a> {
         cell: Cell,
         rows: Option<&mut SeriesSink<'_>>,
     ) -> Result<Vec<RunRecord>, RunError> {
-        let mut records = measure(self.plan, cell, &self.instruments, rows)?;
+        let mut records = match &self.plan.maker {
+            Some(maker) => maker.make(self.plan, cell)?,
+            None => measure(self.plan, cell, &self.instruments, rows)?,
+        };
         if let Some(bounds) = &self.bounds {
             bounds.complete(self.plan, cell, &mut records);
         }

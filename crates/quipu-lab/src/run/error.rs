@@ -106,6 +106,9 @@ pub enum RunError {
     /// A body is not the one that the server sent.
     #[error(transparent)]
     WrongBody(#[from] WrongBody),
+    /// A run outside of the simulator.
+    #[error("{0}")]
+    Elsewhere(String),
     /// The time series could not be written.
     #[error("cannot write the time series: {0}")]
     Series(std::io::Error),

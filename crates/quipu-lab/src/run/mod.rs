@@ -1,7 +1,8 @@
 //! One run in virtual time: clients that load a page and servers that have it, or flows, or both.
 //!
-//! `engine` says what the ends of a connection are made of, a `party` is one of the two, an `application`
-//! what it does with it, `tls` makes both ends' handshakes, `pairs` numbers connections and their hosts;
+//! `engine` says what the ends of a connection are made of, `transport_config` their settings; a `party` is one of
+//! the two, an `application` what it does with it, `tls` makes both ends' handshakes, `pairs` numbers connections and
+//! their hosts;
 //! `client` is the browser with its `requests` and its `visits` to pages (each a [`crate::loading`]), `server`
 //! answers after each object's think time; `raw` has both ends of a page without HTTP. A body that is
 //! missing or wrong is an `error` of the run, never a good result. `pages` has the hosts of all clients and
@@ -41,6 +42,7 @@ mod server;
 mod tls;
 mod topology;
 mod traffic;
+mod transport_config;
 mod visits;
 mod wire;
 mod wiring;
@@ -63,6 +65,7 @@ use series::Sampler;
 pub use series::SeriesSink;
 use topology::Topology;
 use traffic::Traffic;
+pub use transport_config::transport_config;
 pub use wiring::{Way, Wiring, wiring};
 
 /// The request field that names the object.

@@ -8,7 +8,7 @@ use super::screen::{Screen, Tone};
 use super::words::NOTHING;
 use super::{bytes, time};
 use crate::pages::RunPage;
-use crate::plan::{Cell, Plan};
+use crate::plan::{Cell, Plan, World};
 use quipu_record::{Carried, ObjectRecord, PathRecord, RunRecord};
 use quipu_web::page::{Object, ObjectId, ObjectKind};
 
@@ -27,13 +27,10 @@ pub struct WaterfallOptions {
 /// What one load of `cell` came to, in a few lines.
 pub fn load_summary(plan: &Plan, cell: Cell, record: &RunRecord) -> String {
     let network = &plan.networks[cell.network];
-    let share = |path: &PathRecord| {
+    let name = |path: &PathRecord| {
         let index = usize::try_from(path.path).unwrap_or(usize::MAX);
-        let name = network.network.paths.get(index).map_or("", |spec| &spec.name);
-        let packets = path.packets_sent;
-        format!("{name} {packets} packets, {}", bytes(path.bytes_sent.0))
+        network.network.paths.get(index).map_or("", |spec| spec.name.as_str())
     };
-    let shares: Vec<String> = by_path(record).iter().map(share).collect();
     let client = match record.client {
         0 => String::new(),
         client => format!(", client {client}"),
@@ -45,9 +42,22 @@ pub fn load_summary(plan: &Plan, cell: Cell, record: &RunRecord) -> String {
             format!("\n{}{client}, page {}", plan.name_of(cell), u64::from(visit) + 1)
         }
     };
-    let resent = bytes(record.sender_total(|path| path.bytes_resent).0);
-    let sent = format!("{} sent: {}; {resent} retransmitted\n", record.sender, shares.join("; "));
-    format!("{title}\n{}{sent}", load_times(record))
+    // What the far end of a load in real time sent is not known, only what came of it.
+    let carried = if plan.world == World::Simulated {
+        let share = |path: &PathRecord| {
+            let packets = path.packets_sent;
+            format!("{} {packets} packets, {}", name(path), bytes(path.bytes_sent.0))
+        };
+        let shares: Vec<String> = by_path(record).iter().map(share).collect();
+        let resent = bytes(record.sender_total(|path| path.bytes_resent).0);
+        format!("{} sent: {}; {resent} retransmitted\n", record.sender, shares.join("; "))
+    } else {
+        let received = record.paths.iter().filter(|path| path.end != record.sender);
+        let share = |path: &PathRecord| format!("{} {}", name(path), path.datagrams_received);
+        let shares: Vec<String> = received.map(share).collect();
+        format!("{}; datagrams received: {}\n", plan.world.name(), shares.join(", "))
+    };
+    format!("{title}\n{}{carried}", load_times(record))
 }
 
 /// What one load took, in a few lines.

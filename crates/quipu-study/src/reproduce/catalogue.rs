@@ -169,8 +169,14 @@ mod tests {
         for (case, origin) in choose(&[]).unwrap() {
             let id = case.id.clone();
             for quick in [false, true] {
-                let job =
-                    Job::new(case.clone(), &origin, quick, &Registry::builtin(), &Arc::default());
+                let job = Job::new(
+                    case.clone(),
+                    &origin,
+                    quick,
+                    &Registry::builtin(),
+                    &Arc::default(),
+                    None,
+                );
                 let job = job.unwrap_or_else(|error| panic!("{id}: {error}"));
                 assert!(job.runs() > 0, "{id}");
                 assert_eq!(job.keys().unwrap().len(), job.runs(), "{id}");

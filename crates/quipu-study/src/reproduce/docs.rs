@@ -38,13 +38,22 @@ pub(super) fn json(value: &impl Serialize) -> String {
     text
 }
 
+/// The world of runs that were not simulated, behind other words.
+fn world_of(judged: &Judged) -> String {
+    match judged.world.as_str() {
+        "simulated" => String::new(),
+        world => format!(" · {world}"),
+    }
+}
+
 /// What was found for one id, for a terminal.
 pub fn terminal(judged: &Judged, screen: Screen) -> String {
     let mut text = format!("{} · {}", judged.id, judged.title);
     if !judged.figure.is_empty() {
         let _ = write!(text, " · {}, {}", judged.paper, judged.figure);
     }
-    let _ = writeln!(text, " · {} runs", judged.runs);
+    let world = world_of(judged);
+    let _ = writeln!(text, " · {} runs{world}", judged.runs);
     let mut text = screen.fold(&text);
     let columns = ["", "rule", "claim", "paper", "here", "95 %", "verdict"];
     // The interval, then the paper's words, are left out where it is narrow.
@@ -385,6 +394,7 @@ mod tests {
             note: String::new(),
             file: "one.toml".to_owned(),
             provenance: Provenance::default(),
+            world: "simulated".to_owned(),
             fingerprint: "f".to_owned(),
             quick: false,
             seed: 1,

@@ -9,7 +9,7 @@ use super::error::ExperimentError;
 use super::places::{Unit, places, policy_of};
 use super::result_table;
 use crate::run_key::{code_of, hash_of, run_keys};
-use quipu_lab::plan::{Cell, Plan, PlanError, Shelf};
+use quipu_lab::plan::{Cell, Maker, Plan, PlanError, Shelf};
 use quipu_lab::policies::{PolicyRow, Registry};
 use quipu_lab::program::Program;
 use quipu_record::Provenance;
@@ -34,7 +34,8 @@ pub struct Job {
 }
 
 impl Job {
-    /// Plans everything that `case` wants `program` to run, and checks its rules.
+    /// Plans everything that `case` wants `program` to run, and checks its rules. Runs are made by `maker` over
+    /// emulated links, if there is one, and else simulated.
     ///
     /// # Errors
     /// If a scenario cannot be run, or a rule or number is about what is not there.
@@ -44,6 +45,7 @@ impl Job {
         quick: bool,
         registry: &Registry,
         program: &Arc<Program>,
+        maker: Option<&Arc<dyn Maker>>,
     ) -> Result<Job, ExperimentError> {
         let mut shelf = Shelf::default();
         let mut plan = |scenario: Result<Scenario, ScenarioError>, variant: Option<&str>| {
@@ -57,6 +59,9 @@ impl Job {
                     ExperimentError::Plan { id, variant, source: Box::new(source) }
                 })?;
             plan.program = Arc::clone(program);
+            if let Some(maker) = maker {
+                plan = plan.emulated(Arc::clone(maker));
+            }
             Ok::<Plan, ExperimentError>(plan)
         };
         let mut units = vec![Unit::whole(None, plan(scenario(&case, None, quick), None)?)];
@@ -200,11 +205,22 @@ impl Job {
         parts.extend([self.case.id.clone(), self.case.text.clone()]);
         for unit in &self.units {
             parts.push(code_of(&unit.plan, unit.plan.rows())?);
+            parts.push(unit.plan.world.name().to_owned());
             parts.push(unit.plan.scenario.to_toml()?);
             parts.extend(unit.plan.pages.iter().map(|page| page.note.hash.clone()));
         }
         parts.push(format!("{:?}", self.numbers));
         Ok(format!("{:032x}", hash_of(&parts)))
+    }
+
+    /// The plans of its scenario, its variants and its combinations of settings.
+    pub fn plans(&self) -> impl Iterator<Item = &Plan> {
+        self.units.iter().map(|unit| &unit.plan)
+    }
+
+    /// Whether its runs are made one after the other, as they are not simulated.
+    pub(super) fn is_made_in_turns(&self) -> bool {
+        self.units.iter().any(|unit| unit.plan.maker.is_some())
     }
 
     /// What each run depends on, in the order of [`Job::cells`]; the same for runs

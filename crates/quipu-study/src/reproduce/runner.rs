@@ -41,7 +41,7 @@ pub fn reproduce(
     let next = AtomicUsize::new(0);
     let problem: Mutex<Option<ReproduceError>> = Mutex::new(None);
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = place.jobs.unwrap_or(cores).clamp(1, todo.tasks.len().max(1));
+    let threads = todo.threads(place.jobs.unwrap_or(cores)).clamp(1, todo.tasks.len().max(1));
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {

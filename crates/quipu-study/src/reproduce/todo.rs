@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use thiserror::Error;
 
 use super::job::Job;
+use quipu_lab::base::{Seed, shuffle};
 use quipu_lab::plan::Cell;
 use quipu_record::OutputError;
 use quipu_record::verdict::{Judged, RuleVerdict, VERDICTS};
@@ -110,12 +111,23 @@ impl Todo {
                 }
             }
         }
+        if let Some(first) = jobs.first().filter(|job| job.is_made_in_turns()) {
+            // Whatever changes with time befalls all alike.
+            let seed = first.units[0].plan.scenario.seed;
+            shuffle(&mut tasks, &mut Seed::new(seed).stream("order", 0));
+            tasks.sort_by_key(|task| task.cell.run);
+        }
         Ok(Todo { jobs, kept, tasks })
     }
 
     /// Runs that are still to be made.
     pub fn runs(&self) -> usize {
         self.tasks.len()
+    }
+
+    /// Threads that make them, where each core would have one: one if runs are made in turns.
+    pub(super) fn threads(&self, cores: usize) -> usize {
+        if self.jobs.iter().any(Job::is_made_in_turns) { 1 } else { cores }
     }
 
     /// Ids that are done already.

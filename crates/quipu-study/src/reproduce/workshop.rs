@@ -273,6 +273,7 @@ impl<'a> Workshop<'a> {
             note: experiment.note.clone(),
             file: case.file.clone(),
             provenance: job.provenance(),
+            world: job.units[0].plan.world.name().to_owned(),
             fingerprint: job.fingerprint.clone(),
             quick: job.quick,
             seed: job.units[0].plan.scenario.seed,

@@ -38,8 +38,14 @@ pub fn overview(sweep: &Sweep, written: &Written, folder: &str, screen: Screen) 
     let mut lines = String::new();
     let _ = writeln!(
         lines,
-        "{} points, {} of {} runs in {folder}: runs, objects and paths as CSV and Parquet",
-        status.points, status.done, status.planned,
+        "{} points, {} of {} runs in {folder}{}: runs, objects and paths as CSV and Parquet",
+        status.points,
+        status.done,
+        status.planned,
+        match status.world.as_str() {
+            "" | "simulated" => String::new(),
+            world => format!(" ({world})"),
+        },
     );
     for failure in &written.failures {
         let _ = writeln!(lines, "failed: {failure}");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use toml::Value;
 
-use quipu_lab::plan::{Plan, Shelf};
+use quipu_lab::plan::{Maker, Plan, Shelf, World};
 use quipu_lab::policies::{PolicyRow, Registry};
 use quipu_lab::program::Program;
 use quipu_record::Value as Cell;
@@ -56,6 +56,25 @@ impl Sweep {
             point.plan.program = Arc::clone(program);
         }
         self
+    }
+
+    /// The same with runs that `maker` makes over emulated links.
+    #[must_use]
+    pub fn emulated(mut self, maker: &Arc<dyn Maker>) -> Sweep {
+        for point in &mut self.points {
+            point.plan = point.plan.clone().emulated(Arc::clone(maker));
+        }
+        self
+    }
+
+    /// In which world its runs are made.
+    pub(super) fn world(&self) -> World {
+        self.points.first().map(|point| point.plan.world).unwrap_or_default()
+    }
+
+    /// Whether its runs are made one after the other, as they are not simulated.
+    pub(super) fn is_made_in_turns(&self) -> bool {
+        self.points.iter().any(|point| point.plan.maker.is_some())
     }
 
     /// The program that runs it.

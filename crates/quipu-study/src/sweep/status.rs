@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::shard::Shard;
+use quipu_lab::plan::World;
 use quipu_record::{FileError, Provenance, write_whole};
 
 /// The file.
@@ -29,6 +30,9 @@ pub struct Status {
     /// The program.
     #[serde(flatten)]
     pub provenance: Provenance,
+    /// In which world runs are made, such as `simulated`.
+    #[serde(default)]
+    pub world: String,
     /// Whether all is there.
     pub state: State,
     /// Points.
@@ -48,13 +52,14 @@ pub struct Status {
 impl Status {
     /// Of a sweep with so many runs.
     pub(super) fn new(
-        provenance: Provenance,
+        (provenance, world): (Provenance, World),
         points: usize,
         planned: usize,
         shard: Option<Shard>,
     ) -> Status {
         Status {
             provenance,
+            world: world.name().to_owned(),
             state: State::Running,
             points,
             planned,

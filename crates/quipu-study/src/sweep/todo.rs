@@ -113,7 +113,12 @@ impl Todo {
             false => Store::open(&folder, &others, frame)?,
         };
         let planned = sweep.runs();
-        let status = Status::new(sweep.provenance(), sweep.points.len(), planned, place.shard);
+        let status = Status::new(
+            (sweep.provenance(), sweep.world()),
+            sweep.points.len(),
+            planned,
+            place.shard,
+        );
         let mut todo =
             Todo { sweep, place, keys, store, tasks: Vec::new(), elsewhere: Vec::new(), status };
         todo.look();
@@ -141,6 +146,10 @@ impl Todo {
                     elsewhere.insert(key, ());
                 }
             }
+        }
+        if self.sweep.is_made_in_turns() {
+            // Whatever changes with time befalls all points alike; keys are in no order, and depend on the seed.
+            self.tasks.sort_by_key(|task| (task.cell.run, task.key));
         }
         self.elsewhere = elsewhere.into_keys().collect();
         self.status = self.status.clone().with(State::Running, done, failed);
@@ -240,8 +249,10 @@ impl Todo {
                 progress();
             }
         };
+        let most = if self.sweep.is_made_in_turns() { 1 } else { tasks.len().max(1) };
+        let threads = self.threads().clamp(1, most);
         std::thread::scope(|scope| {
-            for _ in 0..self.threads().clamp(1, tasks.len().max(1)) {
+            for _ in 0..threads {
                 scope.spawn(work);
             }
         });

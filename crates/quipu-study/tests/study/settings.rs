@@ -89,7 +89,7 @@ fn judged(folder: &Path, text: &str, quick: bool) -> Judged {
     let file = folder.join("open.toml");
     fs::write(&file, text).unwrap();
     let (case, origin) = choose(&[file.display().to_string()]).unwrap().remove(0);
-    let job = Job::new(case, &origin, quick, &Registry::builtin(), &Arc::default()).unwrap();
+    let job = Job::new(case, &origin, quick, &Registry::builtin(), &Arc::default(), None).unwrap();
     let place = Place { out: folder.join("out"), force: true, jobs: Some(2), deals: 0 };
     let todo = Todo::new(vec![job], &place).unwrap();
     let cancelled = Arc::new(AtomicBool::new(false));

@@ -1,13 +1,12 @@
-//! What a server is asked before a load: an endpoint with the policies of the row.
-
-use std::collections::BTreeMap;
+//! What a server is asked before a load: an endpoint with the policies of the row, and the transport of the scenario.
 
 use http::{Request, StatusCode, Uri};
 use quipu_lab::policy::PolicySpec;
-use quipu_serve::experiments::PATH;
+use quipu_serve::experiments::{PATH, Policies};
 use quipu_tokio::http3::{Http3Client, Http3Error};
 use serde::Deserialize;
 
+use super::setup::Setup;
 use crate::failure::Failure;
 
 /// Bytes of an answer that are read; our choice.
@@ -19,16 +18,22 @@ struct Answer {
     port: u16,
 }
 
-/// The port at which the server has the policies of `spec`.
+/// What is asked for.
+pub(super) fn question(spec: &PolicySpec, setup: Option<&Setup>) -> Policies {
+    let parts = spec.parts().map(|part| (part.entry().layer.name().to_owned(), part.to_string()));
+    parts.chain(setup.into_iter().flat_map(Setup::question)).collect()
+}
+
+/// The port at which the server has what `question` asks for.
 ///
 /// # Errors
 /// If it does not answer, does not let clients choose, or refuses the policies.
 pub(super) async fn port(
     client: &Http3Client,
     authority: &str,
-    spec: &PolicySpec,
+    question: &Policies,
 ) -> Result<u16, Failure> {
-    let (status, body) = ask(client, authority, spec)
+    let (status, body) = ask(client, authority, question)
         .await
         .map_err(|error| Failure::Run(format!("{authority}: {error}")))?;
     read(status, &body).map_err(|reason| Failure::Run(format!("{authority} {reason}")))
@@ -37,10 +42,9 @@ pub(super) async fn port(
 async fn ask(
     client: &Http3Client,
     authority: &str,
-    spec: &PolicySpec,
+    question: &Policies,
 ) -> Result<(StatusCode, Vec<u8>), Http3Error> {
-    let parts = spec.parts().map(|part| (part.entry().layer.name(), part.to_string()));
-    let asked = serde_json::json!(parts.collect::<BTreeMap<_, _>>()).to_string();
+    let asked = serde_json::json!(question).to_string();
     let url = Uri::builder().scheme("https").authority(authority).path_and_query(PATH);
     let url = url.build().unwrap_or_default();
     let mut request = Request::new(());

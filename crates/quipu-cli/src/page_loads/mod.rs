@@ -1,4 +1,12 @@
-//! Loads of pages over real uplinks: what `quipu load --live` and `quipu compare --live` have in common.
+//! Loads of pages over sockets: what loads over real uplinks and over emulated links have in common.
+//!
+//! [`Server`] is a server that has a page, and [`Client`] asks it for policies before it loads; [`Setup`] is what both
+//! ends are set to where a scenario says it; [`ways`] are the uplinks.
+
+mod asked;
+mod client;
+mod setup;
+mod ways;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -13,7 +21,7 @@ use quipu_live::{Clock, Loaded};
 use quipu_scenario::{HttpVersion, Origins, Scenario, Start, Transport};
 use quipu_tokio::http3::{ALPN, ErrorCode, Http3Client};
 use quipu_tokio::tokio::time::timeout;
-use quipu_tokio::{ClientConfig, Connection, Endpoint, tokio};
+use quipu_tokio::{ClientConfig, Connection, Endpoint, TransportConfig, tokio};
 
 use crate::args::UplinkOptions;
 use crate::failure::Failure;
@@ -21,6 +29,9 @@ use crate::fetch;
 use crate::live::{self, Factory};
 use crate::scenario::Given;
 use crate::waiting::wait_for_paths;
+pub(crate) use client::Client;
+pub(crate) use setup::Setup;
+pub(crate) use ways::ways;
 
 /// How long a handshake may take. Our choice.
 const CONNECT_WITHIN: Duration = Duration::from_secs(30);
@@ -59,9 +70,21 @@ impl<'a> Server<'a> {
     /// # Errors
     /// If the options of certificates are wrong.
     pub(crate) fn config(&self, policies: Factory) -> Result<ClientConfig, Failure> {
+        self.config_with(policies, live::transport())
+    }
+
+    /// The same with other settings of the transport.
+    ///
+    /// # Errors
+    /// As [`Server::config`].
+    pub(crate) fn config_with(
+        &self,
+        policies: Factory,
+        transport: Arc<TransportConfig>,
+    ) -> Result<ClientConfig, Failure> {
         let UplinkOptions { pin, ca, .. } = self.options;
         let tls = live::tls_or_host(pin.as_deref(), ca.as_deref().map(Path::new), ALPN)?;
-        Ok(ClientConfig::new(Arc::new(tls), live::transport(), policies))
+        Ok(ClientConfig::new(Arc::new(tls), transport, policies))
     }
 
     /// Its addresses.
@@ -145,18 +168,26 @@ pub(crate) fn over_h3(given: &mut Given, http: Option<&str>, option: &str) -> Re
     }
 }
 
-/// Checks that a scenario asks for nothing that only a simulated load can be.
+/// Checks that a scenario asks for nothing that only a simulated load can be, nor for another transport.
 ///
 /// # Errors
 /// If it does.
 pub(crate) fn check(scenario: &Scenario, option: &str) -> Result<(), Failure> {
+    let Transport { start, tls, .. } = scenario.transport.clone();
+    let usual = Transport { start, tls, ..Transport::default() };
+    refuse(scenario.transport != usual, "transport", "no field but start set", option)?;
+    check_load(scenario, option)
+}
+
+/// Checks that a scenario asks for nothing that only a simulated load can be.
+///
+/// # Errors
+/// If it does.
+pub(crate) fn check_load(scenario: &Scenario, option: &str) -> Result<(), Failure> {
     let is_other = scenario.http.has(HttpVersion::H2) || scenario.http.is_raw();
     refuse(is_other, "http", "h3", option)?;
     refuse(scenario.session > 1, "session", "a single page", option)?;
     refuse(scenario.origins == Origins::Recorded, "origins", "one connection", option)?;
-    let Transport { start, tls, .. } = scenario.transport.clone();
-    let usual = Transport { start, tls, ..Transport::default() };
-    refuse(scenario.transport != usual, "transport", "no field but start set", option)?;
     refuse(
         matches!(scenario.transport.start, Start::Warm(_)),
         "start",

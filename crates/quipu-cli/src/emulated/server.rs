@@ -1,4 +1,4 @@
-//! The servers of an emulated comparison: this program, once for each page.
+//! The servers of emulated loads: this program, once for each page.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -9,7 +9,9 @@ use quipu_emu::Host;
 use crate::failure::Failure;
 
 /// `quipu serve --har PAGE --experiments` in a host. It ends with the host.
+#[derive(Debug)]
 pub(super) struct PageServer {
+    page: String,
     address: SocketAddr,
     /// SHA-256 of its certificate.
     pub(super) pin: String,
@@ -35,10 +37,16 @@ impl PageServer {
         for line in output.into_iter().flat_map(BufReader::lines) {
             let line = line.map_err(|error| failed(format!("cannot be heard: {error}")))?;
             if let Some(pin) = line.strip_prefix("pin ") {
-                return Ok(PageServer { address, pin: pin.to_owned(), _process: process });
+                let page = page.to_owned();
+                return Ok(PageServer { page, address, pin: pin.to_owned(), _process: process });
             }
         }
         Err(failed("ended before it was ready".to_owned()))
+    }
+
+    /// The page, as the command took it.
+    pub(super) fn page(&self) -> &str {
+        &self.page
     }
 
     pub(super) fn url(&self) -> String {

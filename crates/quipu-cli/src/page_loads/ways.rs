@@ -9,10 +9,10 @@ const DEFAULT: &str = "default";
 
 /// An uplink.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Way {
+pub(crate) struct Way {
     /// Its interface, unless another uplink has the same or its address was given, else its address: as `--via` takes
     /// it, too.
-    pub(super) name: String,
+    pub(crate) name: String,
     interface: Option<String>,
     /// `None`: as the host's routes say.
     address: Option<IpAddr>,
@@ -20,7 +20,7 @@ pub(super) struct Way {
 
 /// The uplinks that lead to a server, and those of its addresses that they lead to: all of one family. `vias` is how
 /// the uplinks were given.
-pub(super) fn ways(
+pub(crate) fn ways(
     uplinks: &[Uplink],
     vias: &[String],
     addresses: Vec<SocketAddr>,

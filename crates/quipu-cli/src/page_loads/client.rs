@@ -1,4 +1,4 @@
-//! The client of a comparison: it asks the server for the policies of each load, and makes it.
+//! The client of loads that are compared: it asks the server for the policies of each load, and makes it.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use quipu_tokio::http3::{ErrorCode, Http3Client};
 use quipu_tokio::tokio::time::timeout;
 use quipu_tokio::{Endpoint, policies};
 
-use super::asked;
+use super::setup::Setup;
 use super::ways::Way;
+use super::{Server, asked};
 use crate::args::LivePolicies;
 use crate::failure::Failure;
 use crate::live;
-use crate::page_loads::Server;
 
 /// How long the server has to answer what it is asked before a load. Our choice.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
@@ -27,21 +27,23 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
 const FAILED_STATUS: u16 = 400;
 
 /// A client and what it compares.
-pub(super) struct Client<'a> {
-    pub(super) server: Server<'a>,
-    pub(super) registry: &'a Registry,
+pub(crate) struct Client<'a> {
+    pub(crate) server: Server<'a>,
+    pub(crate) registry: &'a Registry,
     /// What the server is asked over; each load has an endpoint of its own.
-    pub(super) control: Endpoint,
-    pub(super) addresses: Vec<SocketAddr>,
-    pub(super) vias: &'a [String],
-    pub(super) ways: Vec<Way>,
-    pub(super) logs: Option<&'a QlogFolder>,
-    pub(super) plan: &'a Plan,
+    pub(crate) control: Endpoint,
+    pub(crate) addresses: Vec<SocketAddr>,
+    pub(crate) vias: &'a [String],
+    pub(crate) ways: Vec<Way>,
+    pub(crate) logs: Option<&'a QlogFolder>,
+    pub(crate) plan: &'a Plan,
+    /// What both ends are set to beside policies; `None`: what they have by default.
+    pub(crate) setup: Option<Setup>,
 }
 
 impl Client<'_> {
     /// Asks the server for the policies of all rows, so that what it refuses is known before the first load.
-    pub(super) async fn prepare(&self) -> Result<(), Failure> {
+    pub(crate) async fn prepare(&self) -> Result<(), Failure> {
         let mut specs: Vec<&PolicySpec> = Vec::new();
         for row in self.plan.rows() {
             if !specs.contains(&&row.spec) {
@@ -61,7 +63,8 @@ impl Client<'_> {
         let asking = async {
             let mut ports = Vec::with_capacity(specs.len());
             for spec in specs {
-                ports.push(asked::port(&client, authority, spec).await?);
+                let question = asked::question(spec, self.setup.as_ref());
+                ports.push(asked::port(&client, authority, &question).await?);
             }
             Ok(ports)
         };
@@ -75,7 +78,7 @@ impl Client<'_> {
     }
 
     /// The load of `cell`, over a connection of its own. What has to be done right before it is `begin`.
-    pub(super) async fn load(
+    pub(crate) async fn load(
         &self,
         cell: Cell,
         begin: impl FnOnce() -> Result<(), Failure>,
@@ -86,8 +89,16 @@ impl Client<'_> {
         let port = self.ask(&[&row.spec]).await?.first().copied().unwrap_or_default();
         let addresses: Vec<SocketAddr> =
             self.addresses.iter().map(|at| SocketAddr::new(at.ip(), port)).collect();
-        let factory = policies(self.registry, &row.spec.to_string()).map_err(Failure::run)?;
-        let config = self.server.config(factory)?;
+        let config = match &self.setup {
+            Some(setup) => {
+                let factory = setup.policies(&row.spec)?;
+                self.server.config_with(factory, setup.client_transport())?
+            }
+            None => {
+                let text = row.spec.to_string();
+                self.server.config(policies(self.registry, &text).map_err(Failure::run)?)?
+            }
+        };
         let mut builder = Endpoint::client();
         if let Some(logs) = self.logs {
             builder = builder.record(logs.recorders());

@@ -1,0 +1,121 @@
+//! Runs over emulated links: this program's server as processes, its client on a thread, in real time, for all commands
+//! that make runs of plans.
+
+mod server;
+mod site;
+mod told;
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use quipu_lab::plan::{Cell, Maker, Plan};
+use quipu_lab::policies::Registry;
+use quipu_lab::run::RunError;
+use quipu_lab::run::logs::QlogFolder;
+use quipu_record::RunRecord;
+
+use self::site::{Site, Stack};
+use self::told::Told;
+use crate::emulate::enter;
+use crate::failure::Failure;
+use crate::own::Own;
+
+/// How often a load is made that is void, with the first time. Our choice.
+const ATTEMPTS: u32 = 3;
+
+/// Emulations that are kept for the next load, each with its hosts and servers; our choice.
+const SITES: usize = 8;
+
+/// Makes runs over emulated links, one after the other.
+#[derive(Debug)]
+pub(crate) struct Emulator {
+    registry: Registry,
+    logs: Option<QlogFolder>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The last used is the last.
+    sites: Vec<Site>,
+    told: Vec<Told>,
+}
+
+impl Emulator {
+    /// With the policies of this program. `logs` are of clients. To be called before this process has another thread.
+    ///
+    /// # Errors
+    /// If this user may not emulate links.
+    pub(crate) fn new(own: &Own<'_>, logs: Option<QlogFolder>) -> Result<Arc<Emulator>, Failure> {
+        enter()?;
+        let registry = own.registry.clone();
+        Ok(Arc::new(Emulator { registry, logs, state: Mutex::default() }))
+    }
+
+    /// Starts what the first run of `plan` needs, so that what is missing here is told before any run.
+    ///
+    /// # Errors
+    /// If links cannot be emulated here, or the page cannot be served.
+    pub(crate) fn start(&self, plan: &Plan) -> Result<(), Failure> {
+        let Some(cell) = plan.interleaved().first().copied() else { return Ok(()) };
+        self.with(|state| state.site(plan, cell)?.server(plan, cell).map(drop))
+    }
+
+    fn with<T>(&self, call: impl FnOnce(&mut State) -> T) -> T {
+        // One run is made after the other, by whichever thread.
+        call(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What the emulator says of each load so far.
+    fn told(&self) -> Vec<Told> {
+        self.with(|state| std::mem::take(&mut state.told))
+    }
+}
+
+impl Maker for Emulator {
+    fn make(&self, plan: &Plan, cell: Cell) -> Result<Vec<RunRecord>, RunError> {
+        let stack = Stack { registry: &self.registry, logs: self.logs.as_ref() };
+        let made = self.with(|state| state.make(plan, cell, stack));
+        made.map(|record| vec![record]).map_err(RunError::Elsewhere)
+    }
+}
+
+impl State {
+    /// The emulation for the run of `cell`, and its links as new.
+    fn site(&mut self, plan: &Plan, cell: Cell) -> Result<&mut Site, Failure> {
+        let found = Site::fitting(&self.sites, plan, cell)?;
+        let site = match found {
+            Ok(position) => self.sites.remove(position),
+            Err(emulated) => {
+                if self.sites.len() >= SITES {
+                    self.sites.remove(0);
+                }
+                Site::start(*emulated)?
+            }
+        };
+        self.sites.push(site);
+        let last = self.sites.len() - 1;
+        Ok(&mut self.sites[last])
+    }
+
+    /// The load of `cell`, made again while it is void.
+    fn make(&mut self, plan: &Plan, cell: Cell, stack: Stack<'_>) -> Result<RunRecord, String> {
+        for attempt in 1.. {
+            let site = self.site(plan, cell).map_err(|error| error.reason())?;
+            let loaded = site.load(plan, cell, stack);
+            if plan.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let report = site.report().map_err(|error| error.to_string())?;
+            let void = report.void.join("; ");
+            self.told.push(Told::new(plan, cell, attempt, report));
+            match loaded {
+                Ok(record) if void.is_empty() => return Ok(record),
+                Ok(_) if attempt < ATTEMPTS => {}
+                Ok(_) => return Err(format!("void {ATTEMPTS} times: {void}")),
+                Err(error) => return Err(error.reason()),
+            }
+        }
+        Err("stopped".to_owned())
+    }
+}

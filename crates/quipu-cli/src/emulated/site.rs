@@ -1,0 +1,178 @@
+//! Hosts that are emulated, with the servers of pages, for loads one after the other.
+
+use std::thread;
+
+use quipu_emu::{Emulation, EmulationError, HostId, Report, Settings, Topology};
+use quipu_lab::plan::{Cell, Plan};
+use quipu_lab::policies::Registry;
+use quipu_lab::run::logs::QlogFolder;
+use quipu_record::RunRecord;
+use quipu_scenario::split_hash;
+use quipu_tokio::{Endpoint, tokio};
+
+use super::server::PageServer;
+use crate::args::UplinkOptions;
+use crate::emulate::Emulated;
+use crate::failure::Failure;
+use crate::live;
+use crate::page_loads::{Client, Server, Setup, ways};
+
+/// The port of the first page's server.
+const FIRST_PORT: u16 = 443;
+
+/// Pages that a site has servers of; our choice.
+const MOST_SERVERS: u16 = 16;
+
+/// What a load is made with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stack<'a> {
+    pub(super) registry: &'a Registry,
+    /// Where the client's connections are logged.
+    pub(super) logs: Option<&'a QlogFolder>,
+}
+
+/// One client and one server host, and processes there that have pages.
+#[derive(Debug)]
+pub(super) struct Site {
+    topology: Topology,
+    emulation: Emulation,
+    links: usize,
+    client: HostId,
+    server: HostId,
+    servers: Vec<PageServer>,
+    /// The interfaces of the client.
+    interfaces: Vec<String>,
+}
+
+impl Site {
+    /// The position of the one of `sites` where the run of `cell` can be made; else what is to be started for it.
+    ///
+    /// # Errors
+    /// If the network cannot be emulated.
+    pub(super) fn fitting(
+        sites: &[Site],
+        plan: &Plan,
+        cell: Cell,
+    ) -> Result<Result<usize, Box<Emulated>>, Failure> {
+        let emulated = Emulated::new(plan, cell)?;
+        let page = page(plan, cell);
+        let found = sites.iter().position(|site| {
+            let same = (&site.topology, site.links) == (&emulated.topology, emulated.links.len());
+            let room = site.servers.len() < usize::from(MOST_SERVERS);
+            same && (room || site.servers.iter().any(|server| server.page() == page))
+        });
+        Ok(found.ok_or_else(|| Box::new(emulated)))
+    }
+
+    /// Starts the hosts.
+    ///
+    /// # Errors
+    /// If links cannot be emulated here.
+    pub(super) fn start(Emulated { topology, links }: Emulated) -> Result<Site, Failure> {
+        let none = || Failure::Run("the network has no hosts".to_owned());
+        let client = *topology.clients().first().ok_or_else(none)?;
+        let server = *topology.servers().first().ok_or_else(none)?;
+        let paths = topology.paths_of(client).into_iter();
+        let interfaces = paths.map(|path| format!("path{path}")).collect();
+        let count = links.len();
+        let emulation = Emulation::start(&topology, links, &Settings::default());
+        let emulation = emulation.map_err(Failure::run)?;
+        let servers = Vec::new();
+        Ok(Site { topology, emulation, links: count, client, server, servers, interfaces })
+    }
+
+    /// The server of the page of `cell`, which is started if there is none.
+    ///
+    /// # Errors
+    /// If it does not start.
+    pub(super) fn server(&mut self, plan: &Plan, cell: Cell) -> Result<&PageServer, Failure> {
+        let page = page(plan, cell);
+        let position = match self.servers.iter().position(|server| server.page() == page) {
+            Some(position) => position,
+            None => {
+                let none = || Failure::Run("the network has no hosts".to_owned());
+                let host = self.emulation.host(self.server).ok_or_else(none)?;
+                // There are few.
+                let port = FIRST_PORT + self.servers.len() as u16;
+                let address = self.topology.addresses(self.server, 0).0;
+                self.servers.push(PageServer::start(host, page, (address, port).into())?);
+                self.servers.len() - 1
+            }
+        };
+        Ok(&self.servers[position])
+    }
+
+    /// What the emulator says of the last load.
+    ///
+    /// # Errors
+    /// If the emulation has ended.
+    pub(super) fn report(&self) -> Result<Report, EmulationError> {
+        self.emulation.report()
+    }
+
+    /// The load of `cell`, over links that begin with it.
+    ///
+    /// # Errors
+    /// If it fails.
+    pub(super) fn load(
+        &mut self,
+        plan: &Plan,
+        cell: Cell,
+        stack: Stack<'_>,
+    ) -> Result<RunRecord, Failure> {
+        let links = Emulated::new(plan, cell)?.links;
+        let (url, pin) = {
+            let server = self.server(plan, cell)?;
+            (server.url(), server.pin.clone())
+        };
+        let Site { emulation, client, interfaces, .. } = self;
+        let client = *client;
+        let uplinks = UplinkOptions { via: interfaces.clone(), pin: Some(pin), ca: None };
+        let work = || {
+            // Sockets are of the network of the thread that opens them, and so are those of threads that it starts.
+            let host = emulation.host(client);
+            host.map_or(Ok(()), |host| host.enter()).map_err(Failure::run)?;
+            let runtime = live::runtime()?;
+            let begin = || emulation.renew(links).map(drop).map_err(Failure::run);
+            let loaded = runtime.block_on(load(plan, cell, stack, (&url, &uplinks), begin));
+            drop(runtime);
+            loaded
+        };
+        let joined = thread::scope(|scope| scope.spawn(work).join());
+        joined.unwrap_or_else(|_| Err(Failure::Run("the client's thread ended".to_owned())))
+    }
+}
+
+async fn load(
+    plan: &Plan,
+    cell: Cell,
+    stack: Stack<'_>,
+    (url, uplinks): (&str, &UplinkOptions),
+    begin: impl FnOnce() -> Result<(), Failure>,
+) -> Result<RunRecord, Failure> {
+    let Stack { registry, logs } = stack;
+    let server = Server::of(url, uplinks)?;
+    let control = live::bind(Endpoint::client(), &uplinks.via)?;
+    let addresses = server.addresses().await?;
+    let (ways, addresses) = ways(control.uplinks(), &uplinks.via, addresses);
+    let vias = &uplinks.via;
+    // As many as the network has.
+    let paths = u32::try_from(ways.len()).unwrap_or(u32::MAX);
+    let setup = Some(Setup::of(&plan.scenario, paths)?);
+    let client = Client { server, registry, control, addresses, vias, ways, logs, plan, setup };
+    let loaded = tokio::select! {
+        loaded = client.load(cell, begin) => loaded,
+        () = live::asked_to_stop(&plan.stop) => Err(Failure::Interrupted),
+    };
+    client.control.wait_idle_for(live::FAREWELL).await;
+    let mut record = loaded?;
+    for counted in &mut record.paths {
+        counted.path = plan.run_network(cell).position(counted.path);
+    }
+    Ok(record)
+}
+
+/// The page of `cell`, as `quipu serve` takes it.
+fn page(plan: &Plan, cell: Cell) -> &str {
+    plan.scenario.pages.get(cell.page).map_or("", |page| split_hash(page).0)
+}

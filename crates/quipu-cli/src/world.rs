@@ -1,0 +1,104 @@
+//! Runs in the world that a command was asked for.
+
+use std::sync::Arc;
+
+use quipu_lab::plan::Maker;
+use quipu_lab::table::Order;
+use quipu_scenario::Scenario;
+
+use crate::args::{BatchOptions, LiveLogOptions, WorldChoice};
+#[cfg(not(target_os = "linux"))]
+pub(crate) use crate::elsewhere::Emulator;
+#[cfg(target_os = "linux")]
+pub(crate) use crate::emulated::Emulator;
+use crate::failure::Failure;
+use crate::own::Own;
+use crate::scenario::Given;
+use crate::{batch, logs, page_loads, scenario, stop};
+
+/// What asks for emulated links on the command line.
+pub(crate) const EMULATED: &str = "--world emulated";
+
+/// What makes the runs, if they are not simulated. To be called before this process has another thread.
+///
+/// # Errors
+/// If links cannot be emulated here.
+pub(crate) fn maker(world: WorldChoice, own: &Own<'_>) -> Result<Option<Arc<Emulator>>, Failure> {
+    match world {
+        WorldChoice::Simulated => Ok(None),
+        WorldChoice::Emulated => Emulator::new(own, None).map(Some),
+    }
+}
+
+/// The same as what makes runs of any plan.
+pub(crate) fn as_maker(emulator: &Arc<Emulator>) -> Arc<dyn Maker> {
+    Arc::clone(emulator) as Arc<dyn Maker>
+}
+
+/// Makes all runs of a scenario over emulated links, writes their results if that was asked for, and prints their
+/// tables. `http` is what the command line says of HTTP.
+pub(crate) fn run_emulated(
+    mut given: Given,
+    http: Option<&str>,
+    (options, order): (&BatchOptions, Order),
+    own: &Own<'_>,
+) -> Result<(), Failure> {
+    let BatchOptions { jobs, range, qlog_runs, out, force, .. } = options;
+    refuse_simulated([
+        (jobs.is_some(), "--jobs", "none, as one load is made after the other,"),
+        (*range, "--range", "none"),
+        (qlog_runs.is_some(), "--qlog-runs", "none"),
+    ])?;
+    settle(&mut given, http)?;
+    check(&given.scenario)?;
+    let output = scenario::prepare_output(&given.scenario, out.as_deref(), *force)?;
+    let (qlog, qlog_version) = (options.logs.qlog.clone(), options.logs.qlog_version.clone());
+    let logs = logs::of_sockets(&LiveLogOptions { qlog, qlog_version }, "quipu")?;
+    let emulator = Emulator::new(own, logs.clone())?;
+    let plan = given.told_plan(own)?.emulated(as_maker(&emulator));
+    stop::on_request(&plan.stop)?;
+    emulator.start(&plan)?;
+    let batch = batch::with_progress(&plan, Default::default(), None, &plan.stop, None)?;
+    if let Some(output) = &output {
+        emulator.write(output.folder())?;
+    }
+    drop(emulator);
+    let logged = logs.map_or(Ok(()), |logs| logs.finish().map(drop).map_err(Failure::run));
+    batch::conclude(&plan, &batch, output, logged, (options, order), own)
+}
+
+/// Fails if one of the options, each with whether it was given and what was expected, is for simulated runs alone.
+pub(crate) fn refuse_simulated<const N: usize>(
+    options: [(bool, &str, &str); N],
+) -> Result<(), Failure> {
+    options.into_iter().try_for_each(|(is_given, option, expected)| {
+        page_loads::refuse(is_given, option, expected, EMULATED)
+    })
+}
+
+/// Sets what loads over emulated links are: HTTP/3 with real cryptography.
+///
+/// # Errors
+/// If the command line asks for something else.
+pub(crate) fn settle(given: &mut Given, http: Option<&str>) -> Result<(), Failure> {
+    page_loads::over_h3(given, http, EMULATED)?;
+    given.set("transport.tls", EMULATED, Some("rustls"))
+}
+
+/// Checks that a scenario asks for nothing that only simulated runs can be.
+///
+/// # Errors
+/// If it does.
+pub(crate) fn check(scenario: &Scenario) -> Result<(), Failure> {
+    let usual = Scenario::default();
+    let transport = &scenario.transport;
+    let refused = [
+        (scenario.has_traffic(), "flows", "pages alone"),
+        (scenario.clients.count > 1, "clients", "one"),
+        (scenario.host != usual.host, "host", "none, as hosts are real,"),
+        (scenario.series != usual.series, "series", "none"),
+        (transport.tls != quipu_scenario::Tls::Rustls, "transport.tls", "rustls"),
+    ];
+    refuse_simulated(refused)?;
+    page_loads::check_load(scenario, EMULATED)
+}

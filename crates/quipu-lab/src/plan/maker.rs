@@ -1,0 +1,17 @@
+//! Runs that are made outside of the simulator.
+
+use std::fmt;
+
+use quipu_record::RunRecord;
+
+use super::{Cell, Plan};
+use crate::run::RunError;
+
+/// Makes runs in real time, of which one is made after the other.
+pub trait Maker: fmt::Debug + Send + Sync {
+    /// Makes the run of `cell`: the records that a [`Runner`](crate::batch::Runner) gives of a simulated one.
+    ///
+    /// # Errors
+    /// If it gives no result, or [`Plan::stop`] is set.
+    fn make(&self, plan: &Plan, cell: Cell) -> Result<Vec<RunRecord>, RunError>;
+}
