@@ -10,6 +10,7 @@ use quipu_quic::connection::OpenPathError;
 use quipu_quic::{Connection, ConnectionHandle, PathSample, Route};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{Instant, timeout};
 
 use crate::entry::{PathEvent, Signals};
 use crate::error::{BindError, PathError};
@@ -17,10 +18,11 @@ use crate::socket::Socket;
 use crate::state::Shared;
 use crate::uplink::Uplink;
 
-/// A path that cannot be opened yet, since the peer has to issue connection IDs or the handshake is
-/// not confirmed, is tried again so often, for so long. Our choice.
+/// A path that cannot be opened yet is tried again when the handshake is confirmed, and after so long, as the peer may
+/// have to issue connection IDs. Our choice.
 const RETRY_AFTER: Duration = Duration::from_millis(20);
-const MAX_TRIES: u32 = 250;
+/// For so long. Our choice.
+const TRIED_FOR: Duration = Duration::from_secs(5);
 
 /// A path of a connection, at an instant.
 #[derive(Clone, Debug, PartialEq)]
@@ -112,7 +114,7 @@ pub(crate) async fn open(
     route: Route,
     status: PathStatus,
 ) -> Result<PathId, PathError> {
-    let id = begin(shared, handle, route, status).await?;
+    let id = begin(shared, signals, handle, route, status).await?;
     loop {
         let notified = signals.changed.notified();
         tokio::pin!(notified);
@@ -133,13 +135,16 @@ pub(crate) async fn open(
 /// Opens a path as soon as both ends allow one.
 async fn begin(
     shared: &Shared,
+    signals: &Signals,
     handle: ConnectionHandle,
     route: Route,
     status: PathStatus,
 ) -> Result<PathId, PathError> {
-    let mut tries = 0;
+    let begun = Instant::now();
     loop {
-        tries += 1;
+        let notified = signals.changed.notified();
+        tokio::pin!(notified);
+        notified.as_mut().enable();
         let opened = shared.with_connection(handle, |connection, _, now| {
             connection.open_path_as(now, route, status)
         })?;
@@ -153,8 +158,9 @@ async fn begin(
         };
         match opened {
             Ok(id) => return Ok(id),
-            Err(error) if for_now(&error) && tries < MAX_TRIES => {
-                tokio::time::sleep(RETRY_AFTER).await;
+            Err(error) if for_now(&error) && begun.elapsed() < TRIED_FOR => {
+                // Whichever comes first.
+                let _ = timeout(RETRY_AFTER, notified).await;
             }
             Err(error) => return Err(error.into()),
         }
@@ -166,7 +172,9 @@ async fn begin(
 pub(crate) fn open_in_background(shared: &Arc<Shared>, handle: ConnectionHandle, route: Route) {
     let shared = Arc::clone(shared);
     tokio::spawn(async move {
+        let signals = shared.with_entry(handle, |entry| Arc::clone(&entry.signals));
+        let Ok(signals) = signals else { return };
         // It is told by its events.
-        let _ = begin(&shared, handle, route, PathStatus::Available).await;
+        let _ = begin(&shared, &signals, handle, route, PathStatus::Available).await;
     });
 }

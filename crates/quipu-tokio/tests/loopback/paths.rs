@@ -64,6 +64,20 @@ async fn both_uplinks_of_a_client_carry_data() {
 }
 
 #[tokio::test]
+async fn the_second_path_begins_as_soon_as_the_handshake_is_confirmed() {
+    limited(async {
+        let pair = setup().connect_by(&["127.0.0.1", "127.0.0.2"]).await;
+        pair.here.confirmed().await.unwrap();
+        // Others that were woken have their turn, but no time to speak of passes.
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(pair.here.paths().len(), 2);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_path_is_added_spared_and_removed() {
     limited(async {
         let pair = setup().connect().await;
