@@ -44,6 +44,9 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Compare emulated loads with simulated ones, and tell where they differ
+    #[command(after_help = examples::AGREE)]
+    Agree(AgreeOptions),
     /// Load pages with several schedulers and compare them
     #[command(after_help = examples::COMPARE)]
     Compare(CompareOptions),
@@ -561,6 +564,35 @@ pub(crate) struct LoadOptions {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct AgreeOptions {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioOptions,
+    /// Pairs of loads of each combination [default: 30]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) runs: Option<String>,
+    /// Stream policies, separated by commas; all: every one [default: rr,fifo,wrr,swrr,dwrr]
+    #[arg(long, value_name = "LIST")]
+    pub(crate) stream: Option<String>,
+    /// Path policies, separated by commas; all: every one [default: minrtt]
+    #[arg(long, value_name = "LIST")]
+    pub(crate) path: Option<String>,
+    /// Policies that choose stream and path at once, separated by commas [default: none]
+    #[arg(long, value_name = "LIST")]
+    pub(crate) joint: Option<String>,
+    /// Fail if a median differs by more than it may, 2 % of page and 5 % of critical times, or an order does
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Folder for agreement.json and the results of both worlds, in folders of their own
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Replace results in a folder that is not empty
+    #[arg(long, requires = "out")]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) format: FormatOption,
+}
+
+#[derive(Clone, Debug, Args)]
 pub(crate) struct ScenarioOptions {
     /// HAR file or name of a page; may be repeated
     #[arg(long, value_name = "FILE|NAME")]

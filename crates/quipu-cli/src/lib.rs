@@ -3,6 +3,7 @@
 //! [`run`] takes the policies that it knows, so that a program of one's own can be the same command
 //! with policies of one's own beside the built-in ones: `examples/my_scheduler.rs`.
 
+mod agree;
 mod args;
 mod batch;
 mod check;
@@ -83,6 +84,7 @@ fn begin(registry: &Registry) -> Result<(), Failure> {
 fn obey(command: Command, own: &Own<'_>) -> Result<(), Failure> {
     let (registry, terminal) = (own.registry, own.terminal);
     match command {
+        Command::Agree(options) => agree::run(&options, own),
         Command::Compare(options) => compare::run(&options, own),
         Command::Cost(options) => cost::run(&options, own),
         Command::Load(options) => load::run(&options, own),

@@ -1,5 +1,14 @@
 //! What `--help` shows of each command in use.
 
+pub(super) const AGREE: &str = "\
+Examples:
+  quipu agree --page dojo-demo --network wifi+lte --stream rr,fifo --runs 10
+  quipu agree --page wikipedia --network dsl+lte --network wifi+lte --out results/agree --check
+  quipu agree --host measured:timer_late=80us,timer_late_p99=300us --runs 5
+
+--host has the costs of hosts for the simulator that is beside the one with ideal hosts [default: measured];
+`cargo run --release -p quipu-tokio --example host_costs` prints those of this host.";
+
 pub(super) const COMPARE: &str = "\
 Examples:
   quipu compare --page cnn --network wifi+lte-lossy --runs 10

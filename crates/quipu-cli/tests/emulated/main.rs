@@ -313,6 +313,38 @@ fn files_of_experiments_are_run_swept_and_judged_over_emulated_links() {
 }
 
 #[test]
+fn the_same_loads_in_both_worlds_are_compared_and_the_order_of_metrics_and_policies_is_told() {
+    if !may_emulate() {
+        return;
+    }
+    let folder = TempDir::new().expect("a folder");
+    let out = folder.path().join("agree");
+    let mut command = quipu();
+    command
+        .args(["agree", "--page", "dojo-demo", "--stream", "rr,fifo", "--runs", "2"])
+        .args(LINKS);
+    let ended = output(command.arg("--out").arg(&out));
+    if !succeeds_unless_void(&ended, &out.join("emulated")) {
+        return;
+    }
+    let printed = text(&ended.stdout);
+    assert!(printed.contains(" of 4 medians agree"), "{printed}");
+    let agreement = read(&out.join("agreement.json"));
+    let page = &agreement["differences"][0];
+    assert_eq!((&page["policy"], &page["pairs"]), (&"rr + minrtt".into(), &2.into()));
+    // Not how well they agree, on a machine that is busy, but that they are the same loads.
+    let difference = page["difference"].as_f64().expect("a number");
+    assert!(difference.abs() < 0.5, "{page}");
+    for (world, name) in [("emulated", "emulated"), ("ideal", "simulated"), ("costs", "simulated")]
+    {
+        let summary = read(&out.join(world).join("summary.json"));
+        assert_eq!((&summary["world"], &summary["runs_finished"]), (&name.into(), &4.into()));
+    }
+    let scenario = std::fs::read_to_string(out.join("costs/scenario.toml")).expect("a scenario");
+    assert!(scenario.contains("send_batch"), "{scenario}");
+}
+
+#[test]
 fn one_page_is_loaded_over_emulated_links() {
     if !may_emulate() {
         return;

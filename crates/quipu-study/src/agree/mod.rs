@@ -1,0 +1,347 @@
+//! How well two worlds agree: the same loads over emulated links and in the simulator, paired by the seed of links.
+//!
+//! - [`Variant`]: which costs of hosts a simulated world has; all together, and kind by kind, so that each says what it
+//!   explains.
+//! - [`Agreement`]: the differences of page and critical time, where they come from, and pairs of policies whose order
+//!   differs.
+
+mod table;
+
+use std::collections::BTreeMap;
+
+use quipu_lab::base::Seed;
+use quipu_lab::plan::{Cell, Plan};
+use quipu_record::stats::{Comparison, median, median_of_numbers};
+use quipu_record::{Metric, RunRecord};
+use quipu_scenario::HostSpec;
+use serde::Serialize;
+
+pub use table::{causes, differences};
+
+/// Relative differences up to which worlds agree, of page and critical time. From the project's conventions.
+pub const WITHIN: [(Metric, f64); 2] = [(Metric::PageTime, 0.02), (Metric::CriticalTime, 0.05)];
+
+/// A simulated world, by the costs of its hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Variant {
+    /// Hosts cost nothing.
+    Ideal,
+    /// Hosts have all costs.
+    Whole,
+    /// Timers alone are late.
+    Timers,
+    /// Datagrams alone are sent and taken in batches, each of which costs.
+    Batches,
+    /// Each datagram alone costs: the protocol's work, its cryptography included, and the kernel's.
+    Datagrams,
+}
+
+impl Variant {
+    /// All, the first of which others are compared with.
+    pub const ALL: [Variant; 5] =
+        [Variant::Ideal, Variant::Whole, Variant::Timers, Variant::Batches, Variant::Datagrams];
+
+    /// What files call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Variant::Ideal => "ideal",
+            Variant::Whole => "costs",
+            Variant::Timers => "timers",
+            Variant::Batches => "batches",
+            Variant::Datagrams => "datagrams",
+        }
+    }
+
+    /// What is left of `costs` in it.
+    pub fn of(self, costs: HostSpec) -> HostSpec {
+        let HostSpec(all) = costs;
+        let mut left = HostSpec::IDEAL;
+        if self == Variant::Whole {
+            left = costs;
+        }
+        if self == Variant::Timers {
+            left.0.timer_tick = all.timer_tick;
+            left.0.timer_late = all.timer_late;
+            left.0.timer_late_p99 = all.timer_late_p99;
+        }
+        if self == Variant::Batches {
+            left.0.send_batch = all.send_batch;
+            left.0.send_batch_cost = all.send_batch_cost;
+            left.0.receive_batch = all.receive_batch;
+            left.0.receive_batch_cost = all.receive_batch_cost;
+        }
+        if self == Variant::Datagrams {
+            left.0.send_cost = all.send_cost;
+            left.0.receive_cost = all.receive_cost;
+            left.0.socket_buffer = all.socket_buffer;
+            left.0.interface_rate = all.interface_rate;
+        }
+        left
+    }
+}
+
+/// The runs of a world that ended well.
+pub type World = [(Cell, RunRecord)];
+
+/// What two worlds say of the same loads.
+#[derive(Clone, Debug, Serialize)]
+pub struct Agreement {
+    /// By page, network, policy and metric.
+    pub differences: Vec<Difference>,
+    /// By page, network and policy.
+    pub causes: Vec<Causes>,
+    /// Pairs of policies that the simulator separates.
+    pub orders: Vec<Order>,
+}
+
+/// A metric of the loads of a page over a network with a policy.
+#[derive(Clone, Debug, Serialize)]
+pub struct Difference {
+    /// The page.
+    pub page: String,
+    /// The network.
+    pub network: String,
+    /// The policy.
+    pub policy: String,
+    /// What is compared.
+    pub metric: Metric,
+    /// Loads that both worlds have.
+    pub pairs: usize,
+    /// Median over emulated links, in ns.
+    pub emulated: u64,
+    /// Median in the simulator with ideal hosts, in ns.
+    pub simulated: u64,
+    /// Median in the simulator with costs, in ns.
+    pub with_costs: u64,
+    /// Median of the pairs' relative differences, emulated against ideal.
+    pub difference: f64,
+    /// The interval that holds it with 95 % confidence; `None` of one pair.
+    pub interval: Option<(f64, f64)>,
+    /// The same against the simulator with costs.
+    pub difference_with_costs: f64,
+    /// The difference up to which worlds agree.
+    pub within: f64,
+}
+
+impl Difference {
+    /// Whether worlds agree, with ideal hosts or with costs.
+    pub fn agrees(&self) -> bool {
+        self.difference.abs() <= self.within || self.difference_with_costs.abs() <= self.within
+    }
+}
+
+/// Where the difference of page times comes from: medians of pairs, in ns.
+#[derive(Clone, Debug, Serialize)]
+pub struct Causes {
+    /// The page.
+    pub page: String,
+    /// The network.
+    pub network: String,
+    /// The policy.
+    pub policy: String,
+    /// The page time, emulated against ideal.
+    pub difference: i64,
+    /// What the handshake took more: cryptography, and waking processes.
+    pub connect: i64,
+    /// What late timers add to the simulated page time.
+    pub timers: i64,
+    /// What batches add.
+    pub batches: i64,
+    /// What the processor's time for each datagram adds.
+    pub datagrams: i64,
+    /// Packets that the client sent more than the simulated one.
+    pub packets: i64,
+    /// Packets of the client that were lost more.
+    pub lost: i64,
+}
+
+/// Two policies whose order the simulator knows: the interval of their ratio does not hold 1.
+#[derive(Clone, Debug, Serialize)]
+pub struct Order {
+    /// The page.
+    pub page: String,
+    /// The network.
+    pub network: String,
+    /// What is compared.
+    pub metric: Metric,
+    /// The policy that is faster in the simulator.
+    pub faster: String,
+    /// The other one.
+    pub slower: String,
+    /// The mean ratio of the first to the second in the simulator.
+    pub simulated: f64,
+    /// Over emulated links.
+    pub emulated: f64,
+}
+
+impl Order {
+    /// Whether both worlds have the same order.
+    pub fn agrees(&self) -> bool {
+        self.emulated < 1.0
+    }
+}
+
+impl Agreement {
+    /// Compares the runs of `plan` over emulated links with those of all [`Variant`]s, in their order.
+    pub fn new(plan: &Plan, emulated: &World, simulated: &[Vec<(Cell, RunRecord)>]) -> Agreement {
+        let emulated = by_cell(emulated);
+        let simulated: Vec<ByCell<'_>> = simulated.iter().map(|world| by_cell(world)).collect();
+        let seed = Seed::new(plan.scenario.seed);
+        let worlds = Worlds { plan, emulated, simulated, comparison: Comparison::new(seed, true) };
+        let places: Vec<Cell> = plan.cells().filter(|cell| cell.run == 0).collect();
+        let of_place = |cell: &Cell| {
+            WITHIN.into_iter().filter_map(|it| worlds.difference(*cell, it)).collect::<Vec<_>>()
+        };
+        Agreement {
+            differences: places.iter().flat_map(of_place).collect(),
+            causes: places.iter().filter_map(|cell| worlds.causes(*cell)).collect(),
+            orders: places.iter().flat_map(|cell| worlds.orders(*cell)).collect(),
+        }
+    }
+
+    /// Whether nothing differs by more than it may, and all orders are the same.
+    pub fn is_whole(&self) -> bool {
+        self.differences.iter().all(Difference::agrees) && self.orders.iter().all(Order::agrees)
+    }
+}
+
+/// Runs by their place in the plan.
+type ByCell<'a> = BTreeMap<Cell, &'a RunRecord>;
+
+fn by_cell(world: &World) -> ByCell<'_> {
+    world.iter().map(|(cell, record)| (*cell, record)).collect()
+}
+
+struct Worlds<'a> {
+    plan: &'a Plan,
+    emulated: ByCell<'a>,
+    simulated: Vec<ByCell<'a>>,
+    comparison: Comparison,
+}
+
+/// The records of a pair: the second is simulated.
+type Pair<'a> = (&'a RunRecord, &'a RunRecord);
+
+impl<'a> Worlds<'a> {
+    /// The loads of the place of `cell` that `world` and emulated links both have.
+    fn pairs(&self, cell: Cell, world: usize) -> Vec<Pair<'a>> {
+        let Some(simulated) = self.simulated.get(world) else { return Vec::new() };
+        let of_place =
+            self.emulated.range(Cell { run: 0, ..cell }..=Cell { run: u32::MAX, ..cell });
+        // Where chance decides nothing, there is one simulated run.
+        let one = Cell { run: 0, ..cell };
+        let other = |cell: &Cell| simulated.get(cell).or_else(|| simulated.get(&one)).copied();
+        of_place.filter_map(|(cell, record)| Some((*record, other(cell)?))).collect()
+    }
+
+    fn names(&self, cell: Cell) -> [String; 3] {
+        let network = &self.plan.networks[cell.network];
+        let policy = &network.policies[cell.policy].label;
+        [self.plan.page_name(cell.page).to_owned(), network.network.name.clone(), policy.clone()]
+    }
+
+    fn difference(&self, cell: Cell, (metric, within): (Metric, f64)) -> Option<Difference> {
+        let of = |world: usize| -> Vec<(u64, u64)> {
+            let both = |(one, other): Pair<'_>| Some((metric.of(one)?, metric.of(other)?));
+            self.pairs(cell, world).into_iter().filter_map(both).collect()
+        };
+        let (ideal, costs) = (of(0), of(1));
+        let relative = |pairs: &[(u64, u64)]| -> Vec<f64> {
+            let ratio = |&(one, other): &(u64, u64)| one as f64 / other.max(1) as f64 - 1.0;
+            pairs.iter().map(ratio).collect()
+        };
+        let middle = |pairs: &[(u64, u64)], value: fn(&(u64, u64)) -> u64| {
+            median(&pairs.iter().map(value).collect::<Vec<u64>>())
+        };
+        let all = relative(&ideal);
+        let drawn = |positions: &[usize]| {
+            let drawn: Vec<f64> = positions.iter().map(|position| all[*position]).collect();
+            median_of_numbers(&drawn)
+        };
+        let interval = self.comparison.interval(all.len(), INTERVALS, drawn);
+        let [page, network, policy] = self.names(cell);
+        Some(Difference {
+            page,
+            network,
+            policy,
+            metric,
+            pairs: ideal.len(),
+            emulated: middle(&ideal, |pair| pair.0)?,
+            simulated: middle(&ideal, |pair| pair.1)?,
+            with_costs: middle(&costs, |pair| pair.1)?,
+            difference: median_of_numbers(&all)?,
+            interval,
+            difference_with_costs: median_of_numbers(&relative(&costs))?,
+            within,
+        })
+    }
+
+    fn causes(&self, cell: Cell) -> Option<Causes> {
+        let ideal = self.pairs(cell, 0);
+        let middle = |pairs: &[Pair<'_>], of: &dyn Fn(&RunRecord) -> u64| {
+            let change = |(one, other): &Pair<'_>| of(one) as f64 - of(other) as f64;
+            let changes: Vec<f64> = pairs.iter().map(change).collect();
+            // Of nanoseconds and packets.
+            median_of_numbers(&changes).map(|change| change as i64)
+        };
+        let page = |record: &RunRecord| record.page_time.as_nanos();
+        let added = |variant: Variant| -> Option<i64> {
+            let world = Variant::ALL.iter().position(|it| *it == variant)?;
+            let both = self.pairs(cell, world).into_iter().zip(&ideal);
+            let pairs: Vec<Pair<'_>> =
+                both.map(|((_, with), (_, without))| (with, *without)).collect();
+            middle(&pairs, &page)
+        };
+        let sum = |of: fn(&quipu_record::PathRecord) -> u64| {
+            move |record: &RunRecord| record.paths_of(quipu_record::End::Client).map(of).sum()
+        };
+        let [page_name, network, policy] = self.names(cell);
+        Some(Causes {
+            page: page_name,
+            network,
+            policy,
+            difference: middle(&ideal, &page)?,
+            connect: middle(&ideal, &|record| record.connect_time.as_nanos())?,
+            timers: added(Variant::Timers)?,
+            batches: added(Variant::Batches)?,
+            datagrams: added(Variant::Datagrams)?,
+            packets: middle(&ideal, &sum(|path| path.packets_sent))?,
+            lost: middle(&ideal, &sum(|path| path.packets_lost))?,
+        })
+    }
+
+    /// The policies that the simulator separates from that of `cell`, which is before them.
+    fn orders(&self, cell: Cell) -> Vec<Order> {
+        let later = cell.policy + 1..self.plan.networks[cell.network].policies.len();
+        let pairs = later.flat_map(|policy| WITHIN.map(|(metric, _)| (policy, metric)));
+        pairs.filter_map(|(policy, metric)| self.order(cell, policy, metric)).collect()
+    }
+
+    fn order(&self, cell: Cell, policy: usize, metric: Metric) -> Option<Order> {
+        let other = Cell { policy, ..cell };
+        let pairs = |of: &dyn Fn(Pair<'_>) -> Option<u64>| -> Vec<(u64, u64)> {
+            let values =
+                |cell| self.pairs(cell, 0).into_iter().filter_map(of).collect::<Vec<u64>>();
+            values(cell).into_iter().zip(values(other)).collect()
+        };
+        let simulated = self.comparison.ratio(&pairs(&|(_, record)| metric.of(record)))?;
+        let emulated = self.comparison.ratio(&pairs(&|(record, _)| metric.of(record)))?;
+        let (low, high) = simulated.interval?;
+        if low <= 1.0 && high >= 1.0 {
+            return None;
+        }
+        let [page, network, one] = self.names(cell);
+        let [_, _, two] = self.names(other);
+        let is_faster = high < 1.0;
+        let turned = |ratio: f64| if is_faster { ratio } else { 1.0 / ratio };
+        let (faster, slower) = if is_faster { (one, two) } else { (two, one) };
+        let (simulated, emulated) = (turned(simulated.mean), turned(emulated.mean));
+        Some(Order { page, network, metric, faster, slower, simulated, emulated })
+    }
+}
+
+/// Draws of an interval; our choice, fewer than of results, as there is one for each line.
+const INTERVALS: usize = 2_000;
+
+#[cfg(test)]
+mod tests;
