@@ -23,13 +23,12 @@ const FILE: &str = "agreement.json";
 /// The folder of emulated runs.
 const EMULATED: &str = "emulated";
 
-/// Hosts whose costs are assumed where none are given.
-const COSTS: &str = "measured";
+/// What `--host` says for the costs of this host.
+const HERE: &str = "here";
 
 pub(crate) fn run(options: &AgreeOptions, own: &Own<'_>) -> Result<(), Failure> {
-    let costs = options.scenario.host.as_deref().unwrap_or(COSTS);
-    let costs: HostSpec =
-        costs.parse().map_err(|reason| Failure::Usage(format!("--host {reason}")))?;
+    let asked = options.scenario.host.as_deref().unwrap_or(HERE);
+    let named = if asked == HERE { None } else { Some(costs_of(asked)?) };
     let given = given(options)?;
     world::check(&given.scenario)?;
     let output = scenario::prepare_output(&given.scenario, options.out.as_deref(), options.force)?;
@@ -38,6 +37,7 @@ pub(crate) fn run(options: &AgreeOptions, own: &Own<'_>) -> Result<(), Failure> 
     let emulated = plan.clone().emulated(world::as_maker(&emulator));
     stop::on_request(&plan.stop)?;
     emulator.start(&emulated)?;
+    let costs = named.map_or_else(costs_of_this_host, Ok)?;
     let real = batch::with_progress(&emulated, Default::default(), None, &plan.stop, None)?;
     // What is there is compared, also after Ctrl-C.
     let stopped = plan.stop.swap(false, Ordering::Relaxed);
@@ -76,6 +76,23 @@ pub(crate) fn run(options: &AgreeOptions, own: &Own<'_>) -> Result<(), Failure> 
             Err(Failure::Run(format!("{failures} of {planned} emulated runs failed: {first}")))
         }
     }
+}
+
+/// The costs that `text` says.
+fn costs_of(text: &str) -> Result<HostSpec, Failure> {
+    text.parse().map_err(|reason| Failure::Usage(format!("--host: {reason}; or {HERE}")))
+}
+
+/// The costs of this host, which are measured.
+fn costs_of_this_host() -> Result<HostSpec, Failure> {
+    eprintln!("measuring what this host costs, for ten seconds");
+    #[cfg(target_os = "linux")]
+    let measured = quipu_tokio::HostCosts::measure().map_err(Failure::run)?.field();
+    // There are no emulated links to compare with.
+    #[cfg(not(target_os = "linux"))]
+    let measured = "measured".to_owned();
+    eprintln!("host = \"{measured}\"");
+    costs_of(&measured)
 }
 
 fn given(options: &AgreeOptions) -> Result<Given, Failure> {

@@ -58,6 +58,8 @@ mod entry;
 pub mod error;
 mod hearing;
 mod holder;
+#[cfg(target_os = "linux")]
+mod host_costs;
 pub mod http3;
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "nothing is heard there"))]
 mod icmp;
@@ -87,6 +89,8 @@ pub use error::{
     AcceptError, BindError, ConnectError, ConnectionError, EditPriorityError, MigrateError,
     PathError, ReadError, WriteError,
 };
+#[cfg(target_os = "linux")]
+pub use host_costs::HostCosts;
 pub use incoming::Incoming;
 pub use path::{PathEvents, PathInfo};
 pub use policies::{policies, policies_of};

@@ -6,8 +6,8 @@ Examples:
   quipu agree --page wikipedia --network dsl+lte --network wifi+lte --out results/agree --check
   quipu agree --host measured:timer_late=80us,timer_late_p99=300us --runs 5
 
---host has the costs of hosts for the simulator that is beside the one with ideal hosts [default: measured];
-`cargo run --release -p quipu-tokio --example host_costs` prints those of this host.";
+--host has the costs of hosts for the simulator that is beside the one with ideal hosts [default: here, those of this
+host, which are measured for ten seconds].";
 
 pub(super) const COMPARE: &str = "\
 Examples:

@@ -321,7 +321,17 @@ fn the_same_loads_in_both_worlds_are_compared_and_the_order_of_metrics_and_polic
     let out = folder.path().join("agree");
     let mut command = quipu();
     command
-        .args(["agree", "--page", "dojo-demo", "--stream", "rr,fifo", "--runs", "2"])
+        .args([
+            "agree",
+            "--page",
+            "dojo-demo",
+            "--stream",
+            "rr,fifo",
+            "--runs",
+            "2",
+            "--host",
+            "measured",
+        ])
         .args(LINKS);
     let ended = output(command.arg("--out").arg(&out));
     if !succeeds_unless_void(&ended, &out.join("emulated")) {

@@ -5,29 +5,30 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quipu_policy::Registry;
-use quipu_tokio::identity::{pinned, self_signed};
-use quipu_tokio::perf::{ALPN, Amount, Direction, Load, measure as move_bytes, serve};
-use quipu_tokio::{ClientConfig, Endpoint, ServerConfig, TransportConfig, policies, tokio};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::sockets::Sockets;
+use super::sockets::Sockets;
+use crate::identity::{pinned, self_signed};
+use crate::perf::{ALPN, Amount, Direction, Load, measure as move_bytes, serve};
+use crate::{ClientConfig, Endpoint, EndpointStats, ServerConfig, TransportConfig, policies};
 
 const TIME: Duration = Duration::from_secs(3);
 
-pub(crate) struct Transfer {
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Transfer {
     /// Bits per second.
-    pub(crate) goodput: f64,
+    pub(super) goodput: f64,
     /// Datagrams that either end sent.
-    pub(crate) datagrams: u64,
-    pub(crate) sends: u64,
-    pub(crate) receives: u64,
+    pub(super) datagrams: u64,
+    pub(super) sends: u64,
+    pub(super) receives: u64,
     /// Nanoseconds of the processor.
-    pub(crate) processor: f64,
+    pub(super) processor: f64,
 }
 
 impl Transfer {
     /// Nanoseconds for each datagram that calls of the kernel do not explain.
-    pub(crate) fn rest(&self, sockets: &Sockets) -> f64 {
+    pub(super) fn rest(&self, sockets: &Sockets) -> f64 {
         let datagrams = self.datagrams as f64;
         let sends = self.sends as f64 * sockets.send.batch + datagrams * sockets.send.each;
         let receives =
@@ -37,7 +38,7 @@ impl Transfer {
 }
 
 /// Downloads over loopback for some seconds. To be called in a runtime of one thread.
-pub(crate) async fn measure() -> Result<Transfer, Box<dyn Error>> {
+pub(super) async fn measure() -> Result<Transfer, Box<dyn Error + Send + Sync>> {
     let (tls, pin) = self_signed("host.test", &[ALPN])?;
     let policies = policies(&Registry::builtin(), "")?;
     let transport = Arc::new(TransportConfig::default());
@@ -53,7 +54,7 @@ pub(crate) async fn measure() -> Result<Transfer, Box<dyn Error>> {
 
     let counted = || {
         let stats = [server.stats(), client.stats()];
-        let sum = |of: fn(&quipu_tokio::EndpointStats) -> u64| stats.iter().map(of).sum::<u64>();
+        let sum = |of: fn(&EndpointStats) -> u64| stats.iter().map(of).sum::<u64>();
         [sum(|it| it.sent.datagrams), sum(|it| it.sent.calls), sum(|it| it.receive_calls)]
     };
     let (before, begun) = (counted(), processor());

@@ -1,5 +1,6 @@
 //! What it costs to send and to receive a batch over loopback.
 
+use std::fmt;
 use std::io::{self, IoSliceMut};
 use std::net::UdpSocket;
 use std::time::Instant;
@@ -21,31 +22,36 @@ const KERNEL_BUFFER: usize = 4 << 20;
 
 /// Nanoseconds.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Line {
+pub(super) struct Line {
     /// For a batch, whatever is in it.
-    pub(crate) batch: f64,
+    pub(super) batch: f64,
     /// For each datagram of it.
-    pub(crate) each: f64,
+    pub(super) each: f64,
 }
 
-pub(crate) struct Sockets {
-    medians: Vec<(usize, f64, f64)>,
-    pub(crate) send: Line,
-    pub(crate) receive: Line,
+#[derive(Clone, Debug)]
+pub(super) struct Sockets {
+    pub(super) medians: Vec<(usize, f64, f64)>,
+    pub(super) send: Line,
+    pub(super) receive: Line,
     /// Datagrams that the kernel segments, at most.
-    pub(crate) send_batch: usize,
+    pub(super) send_batch: usize,
     /// Datagrams that one call brought, at most.
-    pub(crate) receive_batch: usize,
+    pub(super) receive_batch: usize,
     /// Bytes that a socket holds, as the kernel counts them.
-    pub(crate) buffer: usize,
+    pub(super) buffer: usize,
 }
 
-impl Sockets {
-    pub(crate) fn print(&self) {
+impl fmt::Display for Sockets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (datagrams, send, receive) in &self.medians {
-            println!("{datagrams:>3} datagrams sent in {send:.0} ns, received in {receive:.0} ns");
+            writeln!(
+                f,
+                "{datagrams:>3} datagrams sent in {send:.0} ns, received in {receive:.0} ns"
+            )?;
         }
-        println!(
+        writeln!(
+            f,
             "sockets      send {:.0} + {:.0} ns each, up to {}; receive {:.0} + {:.0} ns each, up to {}",
             self.send.batch,
             self.send.each,
@@ -53,7 +59,7 @@ impl Sockets {
             self.receive.batch,
             self.receive.each,
             self.receive_batch,
-        );
+        )
     }
 }
 
@@ -97,7 +103,7 @@ impl End {
 }
 
 /// Sends batches of every size, and receives each before the next.
-pub(crate) fn measure() -> io::Result<Sockets> {
+pub(super) fn measure() -> io::Result<Sockets> {
     let (sender, receiver) = (End::new()?, End::new()?);
     let most = sender.state.max_gso_segments().clamp(1, 64);
     let (contents, mut buffer) = (vec![7; PAYLOAD * 64], vec![0; BUFFERS * BUFFER]);

@@ -1,32 +1,33 @@
-//! How late the runtime's timer fires: a timerfd that a task of tokio waits for, as `quipu-tokio` has it.
+//! How late the runtime's timer fires: a timerfd that a task of tokio waits for, as this crate has it.
 
 use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use quipu_tokio::tokio::io::unix::AsyncFd;
 use rustix::time::{
     ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_getres,
     timerfd_create, timerfd_settime,
 };
+use tokio::io::unix::AsyncFd;
 
 /// Times that are waited.
 const WAITS: u64 = 2_000;
 
 /// Nanoseconds.
-pub(crate) struct Timer {
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timer {
     /// Resolution of the clock; 0 where that is a nanosecond.
-    pub(crate) tick: u64,
+    pub(super) tick: u64,
     /// Median.
-    pub(crate) late: u64,
+    pub(super) late: u64,
     /// 99th percentile.
-    pub(crate) p99: u64,
+    pub(super) p99: u64,
 }
 
 /// Waits for 0.2 to 2.2 ms again and again.
 #[expect(clippy::disallowed_methods, reason = "it measures the host's time")]
 #[expect(deprecated, reason = "as in the runtime: an OwnedFd keeps its descriptor")]
-pub(crate) async fn measure() -> io::Result<Timer> {
+pub(super) async fn measure() -> io::Result<Timer> {
     let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
     let fd: OwnedFd = timerfd_create(TimerfdClockId::Monotonic, flags)?;
     let fd = AsyncFd::new(fd)?;

@@ -1,0 +1,118 @@
+//! What timers, sockets and the protocol cost on this host, for a simulator whose hosts are to cost the same.
+//!
+//! - `timer`: how late the runtime's timer fires.
+//! - `sockets`: calls of the kernel that send and receive batches of 1 to 48 datagrams, and the line
+//!   `batch cost + datagrams × cost` through their medians.
+//! - `transfer`: the processor's time for each datagram of a transfer between two endpoints in one thread.
+//!   What the calls do not explain is the protocol's work, and half of it is put on each end.
+
+mod sockets;
+mod timer;
+mod transfer;
+
+use std::fmt;
+use std::io;
+
+use self::sockets::Sockets;
+use self::timer::Timer;
+use self::transfer::Transfer;
+
+/// What this host costs. Its text has what was measured, a line for each part.
+#[derive(Clone, Debug)]
+pub struct HostCosts {
+    timer: Timer,
+    sockets: Sockets,
+    transfer: Transfer,
+}
+
+impl HostCosts {
+    /// Measures them: about ten seconds, over loopback alone. Other work on the host is measured, too. Not to be called
+    /// from within a runtime.
+    ///
+    /// # Errors
+    /// If sockets, timers or threads cannot be had.
+    pub fn measure() -> io::Result<HostCosts> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let timer = runtime.block_on(timer::measure())?;
+        let sockets = sockets::measure()?;
+        let transfer = runtime.block_on(transfer::measure()).map_err(io::Error::other)?;
+        Ok(HostCosts { timer, sockets, transfer })
+    }
+
+    /// The costs as the field `host` of scenario files and the option `--host` take them, such as
+    /// `timer_tick=0ns,timer_late=28962ns,…`.
+    pub fn field(&self) -> String {
+        let HostCosts { timer, sockets, transfer } = self;
+        let protocol = transfer.rest(sockets);
+        let cost = |kernel: f64| (kernel + protocol / 2.0).round();
+        format!(
+            "timer_tick={}ns,timer_late={}ns,timer_late_p99={}ns,\
+             send_batch={},send_batch_cost={:.0}ns,send_cost={:.0}ns,\
+             receive_batch={},receive_batch_cost={:.0}ns,receive_cost={:.0}ns,socket_buffer={}B",
+            timer.tick,
+            timer.late,
+            timer.p99,
+            sockets.send_batch,
+            sockets.send.batch,
+            cost(sockets.send.each),
+            sockets.receive_batch,
+            sockets.receive.batch,
+            cost(sockets.receive.each),
+            sockets.buffer,
+        )
+    }
+}
+
+impl fmt::Display for HostCosts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let HostCosts { timer, sockets, transfer } = self;
+        let Timer { tick, late, p99 } = timer;
+        writeln!(f, "timer        tick {tick} ns, late by {late} ns, 99 % by {p99} ns")?;
+        write!(f, "{sockets}")?;
+        writeln!(
+            f,
+            "transfer     {:.0} Mbit/s, {} datagrams in {} sends and {} receives, {:.0} ns of processor each, of \
+             which {:.0} ns are not the kernel's calls",
+            transfer.goodput / 1e6,
+            transfer.datagrams,
+            transfer.sends,
+            transfer.receives,
+            transfer.processor / transfer.datagrams as f64,
+            transfer.rest(sockets),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_end_has_half_of_what_the_kernels_calls_do_not_explain() {
+        let line = |batch, each| sockets::Line { batch, each };
+        let sockets = Sockets {
+            medians: Vec::new(),
+            send: line(1_000.0, 100.0),
+            receive: line(500.0, 50.0),
+            send_batch: 64,
+            receive_batch: 384,
+            buffer: 4_096,
+        };
+        // 100 sends and receives of 10 each: 150,000 ns for batches, 150,000 for datagrams.
+        let transfer = Transfer {
+            goodput: 1e9,
+            datagrams: 1_000,
+            sends: 100,
+            receives: 100,
+            processor: 2_300_000.0,
+        };
+        let timer = Timer { tick: 0, late: 30_000, p99: 90_000 };
+        let costs = HostCosts { timer, sockets, transfer };
+        assert_eq!(
+            costs.field(),
+            "timer_tick=0ns,timer_late=30000ns,timer_late_p99=90000ns,send_batch=64,send_batch_cost=1000ns,\
+             send_cost=1100ns,receive_batch=384,receive_batch_cost=500ns,receive_cost=1050ns,socket_buffer=4096B"
+        );
+        assert!(costs.to_string().contains("2300 ns of processor each, of which 2000 ns are not"));
+    }
+}
