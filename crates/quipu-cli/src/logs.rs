@@ -41,6 +41,19 @@ pub(crate) fn of_one(options: &LogOptions) -> Result<Option<Logs>, Failure> {
     logs.transpose().map_err(Failure::usage)
 }
 
+/// The client's logs of loads in real time by `command`, with options that simulated loads have, too.
+///
+/// # Errors
+/// As [`of_sockets`].
+pub(crate) fn of_real_time(
+    options: &LogOptions,
+    command: &str,
+) -> Result<Option<QlogFolder>, Failure> {
+    let LogOptions { qlog, qlog_version } = options;
+    let (qlog, qlog_version) = (qlog.clone(), qlog_version.clone());
+    of_sockets(&LiveLogOptions { qlog, qlog_version }, command)
+}
+
 /// The folder of connections over sockets, if they are to be logged. `title` is that of every file.
 pub(crate) fn of_sockets(
     options: &LiveLogOptions,

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use quipu_lab::plan::Maker;
 use quipu_lab::table::Order;
-use quipu_scenario::Scenario;
+use quipu_scenario::{Push, Scenario, Tls};
 
-use crate::args::{BatchOptions, LiveLogOptions, WorldChoice};
+use crate::args::{BatchOptions, WorldChoice};
 #[cfg(not(target_os = "linux"))]
 pub(crate) use crate::elsewhere::Emulator;
 #[cfg(target_os = "linux")]
@@ -52,8 +52,7 @@ pub(crate) fn run_emulated(
     settle(&mut given, http)?;
     check(&given.scenario)?;
     let output = scenario::prepare_output(&given.scenario, out.as_deref(), *force)?;
-    let (qlog, qlog_version) = (options.logs.qlog.clone(), options.logs.qlog_version.clone());
-    let logs = logs::of_sockets(&LiveLogOptions { qlog, qlog_version }, "quipu")?;
+    let logs = logs::of_real_time(&options.logs, "quipu")?;
     let emulator = Emulator::new(own, logs.clone())?;
     let plan = given.told_plan(own)?.emulated(as_maker(&emulator));
     stop::on_request(&plan.stop)?;
@@ -97,7 +96,11 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), Failure> {
         (scenario.clients.count > 1, "clients", "one"),
         (scenario.host != usual.host, "host", "none, as hosts are real,"),
         (scenario.series != usual.series, "series", "none"),
-        (transport.tls != quipu_scenario::Tls::Rustls, "transport.tls", "rustls"),
+        (transport.tls != Tls::Rustls, "transport.tls", "rustls"),
+        (transport.server_write_chunk.is_some(), "transport.server_write_chunk", "none"),
+        (scenario.push != Push::None, "push", "none"),
+        // Servers think for as long as is likely.
+        (scenario.compute != usual.compute, "compute", "likely"),
     ];
     refuse_simulated(refused)?;
     page_loads::check_load(scenario, EMULATED)

@@ -1,16 +1,17 @@
 //! `quipu compare --live`: every load over real uplinks, one after the other.
 
 use quipu_lab::batch::Batch;
+use quipu_lab::results::{failure, summary};
 use quipu_scenario::Network;
 use quipu_tokio::{Endpoint, tokio};
 
-use super::{batch_of, conclude, prepare};
-use crate::args::CompareOptions;
+use super::order;
+use crate::args::{BatchOptions, CompareOptions};
 use crate::failure::Failure;
 use crate::own::Own;
 use crate::page_loads::{self, Client, Server, ways};
 use crate::scenario::Given;
-use crate::{live, progress, stop};
+use crate::{batch, live, logs, progress, scenario, stop};
 
 /// What says so on the command line.
 const OPTION: &str = "--live";
@@ -25,7 +26,14 @@ pub(super) fn run(
     let server = Server::of(url, &options.live.uplinks)?;
     let has_pages = !options.scenario.page.is_empty() || options.scenario.scenario.is_some();
     page_loads::refuse(!has_pages, "--page", "the page that the server has", OPTION)?;
-    let kept = prepare(options, &mut given, OPTION)?;
+    page_loads::over_h3(&mut given, options.scenario.http.as_deref(), OPTION)?;
+    given.set("transport.tls", OPTION, Some("rustls"))?;
+    page_loads::refuse(given.scenario.has_traffic(), "flows", "pages alone", OPTION)?;
+    page_loads::refuse(given.scenario.clients.count > 1, "clients", "one", OPTION)?;
+    page_loads::check(&given.scenario, OPTION)?;
+    let BatchOptions { out, force, .. } = &options.batch;
+    let output = scenario::prepare_output(&given.scenario, out.as_deref(), *force)?;
+    let logs = logs::of_real_time(&options.batch.logs, "quipu compare")?;
     let runtime = live::runtime()?;
     let (batch, plan) = runtime.block_on(async {
         let vias = &options.live.uplinks.via;
@@ -43,7 +51,7 @@ pub(super) fn run(
             addresses,
             vias,
             ways,
-            logs: kept.logs.as_ref(),
+            logs: logs.as_ref(),
             plan: &plan,
             setup: None,
         };
@@ -56,7 +64,8 @@ pub(super) fn run(
         Ok((batch, plan))
     })?;
     drop(runtime);
-    conclude(options, &plan, &batch, kept, own)
+    let logged = logs.map_or(Ok(()), |logs| logs.finish().map(drop).map_err(Failure::run));
+    batch::conclude(&plan, &batch, output, logged, (&options.batch, order(options)), own)
 }
 
 /// Makes all loads in their order, until they are done or the user wants to stop.
@@ -76,5 +85,10 @@ async fn all(client: &Client<'_>) -> Batch {
         bar.inc(1);
     }
     bar.finish_and_clear();
-    batch_of(client.plan, finished, failed)
+    // In the order of the plan.
+    finished.sort_by_key(|(cell, _)| *cell);
+    failed.sort_by_key(|(cell, _)| *cell);
+    let failures = failed.into_iter().map(|(cell, reason)| failure(client.plan, cell, reason));
+    let summary = summary(client.plan, &finished, failures.collect());
+    Batch { finished, summary }
 }

@@ -10,7 +10,7 @@ use quipu_lab::table::{self, WaterfallOptions};
 use quipu_live::{Difference, Loaded};
 use quipu_tokio::{Endpoint, PathInfo, tokio};
 
-use crate::args::{LiveLogOptions, LivePolicies, LoadOptions};
+use crate::args::{LivePolicies, LoadOptions};
 use crate::failure::Failure;
 use crate::own::Own;
 use crate::page_loads::{self, Server};
@@ -36,11 +36,7 @@ pub(super) fn run(
     let plan = given.told_plan(own)?;
     page_loads::check(&plan.scenario, OPTION)?;
     let config = server.config(policies(options).factory(own.registry)?)?;
-    let log_options = LiveLogOptions {
-        qlog: options.logs.qlog.clone(),
-        qlog_version: options.logs.qlog_version.clone(),
-    };
-    let logs = logs::of_sockets(&log_options, "quipu load")?;
+    let logs = logs::of_real_time(&options.logs, "quipu load")?;
     let stopped = Arc::new(AtomicBool::new(false));
     stop::on_request(&stopped)?;
     let runtime = live::runtime()?;

@@ -12,7 +12,7 @@ use quipu_lab::run::Instruments;
 use quipu_lab::table::{self, WaterfallOptions};
 use quipu_record::{Carried, Output, RunRecord, write_whole};
 
-use crate::args::{LiveLogOptions, LoadOptions, ScenarioOptions, WorldChoice};
+use crate::args::{LoadOptions, ScenarioOptions, WorldChoice};
 use crate::failure::Failure;
 use crate::own::Own;
 use crate::scenario::Given;
@@ -57,8 +57,7 @@ fn emulated(options: &LoadOptions, mut given: Given, own: &Own<'_>) -> Result<()
     ])?;
     world::settle(&mut given, http.as_deref())?;
     world::check(&given.scenario)?;
-    let (qlog, qlog_version) = (options.logs.qlog.clone(), options.logs.qlog_version.clone());
-    let logs = logs::of_sockets(&LiveLogOptions { qlog, qlog_version }, "quipu load")?;
+    let logs = logs::of_real_time(&options.logs, "quipu load")?;
     let emulator = world::Emulator::new(own, logs.clone())?;
     let plan = plan(options, given, own)?.emulated(world::as_maker(&emulator));
     let output = scenario::prepare_output(&plan.scenario, options.out.as_deref(), options.force)?;

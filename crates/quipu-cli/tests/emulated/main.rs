@@ -212,6 +212,7 @@ fn what_emulated_hosts_cannot_be_told_is_refused() {
         (&["compare", "--live", "https://127.0.0.1"], "--live"),
         (&["load", "--live", "https://127.0.0.1"], "--live"),
         (&["load", "--session=2"], "session: expected a single page with --world emulated"),
+        (&["load", "--push=critical"], "push: expected none with --world emulated"),
         (&["load", "--clients=2"], "clients: expected one with --world emulated"),
         (&["reproduce", "pp-fig8", "--jobs", "1"], "--jobs: expected none"),
     ] {
