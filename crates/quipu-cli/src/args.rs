@@ -18,7 +18,9 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use quipu_record::Metric;
 
-pub(crate) use emulate::{Device, EmulateOptions};
+#[cfg(target_os = "linux")]
+pub(crate) use emulate::Device;
+pub(crate) use emulate::EmulateOptions;
 pub(crate) use fetch::{FetchOptions, HttpChoice};
 pub(crate) use live_load::{LiveCompareOptions, LiveLoadOptions, UplinkOptions};
 pub(crate) use perf::{

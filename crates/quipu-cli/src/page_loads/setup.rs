@@ -37,10 +37,11 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    /// That of `scenario`.
+    /// That of `scenario`, for emulated links.
     ///
     /// # Errors
     /// If it cannot be.
+    #[cfg(target_os = "linux")]
     pub(crate) fn of(scenario: &Scenario, paths: u32) -> Result<Setup, Failure> {
         let bare = Scenario { transport: scenario.transport.clone(), ..Scenario::default() };
         let text = bare.to_toml().map_err(Failure::usage)?;
