@@ -33,7 +33,19 @@ const BLOCKING_THREADS: usize = 8;
 
 /// A runtime with a thread per core, and a few for calls that block.
 pub(crate) fn runtime() -> Result<Runtime, Failure> {
-    let mut builder = Builder::new_multi_thread();
+    runtime_of(None)
+}
+
+/// A runtime with so many threads, by default one per core, and a few for calls that block. If it is a single one, tasks
+/// that could go on at the same time do so in the order in which they were told.
+pub(crate) fn runtime_of(threads: Option<usize>) -> Result<Runtime, Failure> {
+    let mut builder = match threads {
+        Some(..=1) => Builder::new_current_thread(),
+        Some(_) | None => Builder::new_multi_thread(),
+    };
+    if let Some(threads @ 2..) = threads {
+        builder.worker_threads(threads);
+    }
     let runtime = builder.enable_all().max_blocking_threads(BLOCKING_THREADS).build();
     runtime.map_err(|error| Failure::Run(format!("cannot start threads: {error}")))
 }
@@ -270,7 +282,26 @@ pub(crate) fn bind_failure(option: &str, error: &BindError) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use quipu_tokio::tokio;
+
     use super::*;
+
+    #[test]
+    fn a_single_thread_begins_tasks_in_their_order() {
+        let begun = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let note = Arc::clone(&begun);
+        runtime_of(Some(1)).unwrap().block_on(async move {
+            let task = |number| {
+                let begun = Arc::clone(&note);
+                async move { begun.lock().unwrap().push(number) }
+            };
+            let all: Vec<_> = (0..100).map(|number| tokio::spawn(task(number))).collect();
+            for one in all {
+                one.await.unwrap();
+            }
+        });
+        assert!(begun.lock().unwrap().iter().copied().eq(0..100));
+    }
 
     #[test]
     fn a_host_has_no_port_and_no_brackets() {

@@ -69,7 +69,7 @@ pub(crate) fn run(options: &ServeOptions, own: &Own<'_>) -> Result<(), Failure> 
     let qlog = logs::of_sockets(&options.logs, "quipu serve")?;
     let stopped = Arc::new(AtomicBool::new(false));
     stop::on_request(&stopped)?;
-    let runtime = live::runtime()?;
+    let runtime = live::runtime_of(options.threads.map(usize::from))?;
     runtime.block_on(async {
         let sockets = Sockets::new(options, own, &certificates, qlog.as_ref())?;
         let endpoint = sockets.main(options)?;

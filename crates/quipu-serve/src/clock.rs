@@ -18,6 +18,12 @@ impl Begin {
         Begin(Instant::now())
     }
 
+    #[cfg(test)]
+    pub(crate) fn ago(time: Duration) -> Self {
+        let Begin(now) = Self::now();
+        Begin(now.checked_sub(time).expect("the host has run for longer"))
+    }
+
     /// Time since the start.
     pub(crate) fn elapsed(self) -> Duration {
         self.0.elapsed()

@@ -42,6 +42,9 @@ pub(crate) struct ServeOptions {
     pub(crate) metrics: Option<SocketAddr>,
     #[command(flatten)]
     pub(crate) limits: LimitOptions,
+    /// Threads that serve; requests that come together are begun in their order if it is one [default: one per core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
     /// Seconds that open requests have when the server is stopped
     #[arg(long, value_name = "SECONDS", default_value_t = 10,
           value_parser = clap::value_parser!(u64).range(0..=3600))]

@@ -27,8 +27,9 @@ impl PageServer {
     pub(super) fn start(host: &Host, page: &str, address: SocketAddr) -> Result<Self, Failure> {
         let program = std::env::current_exe().map_err(Failure::run)?;
         let mut command = Command::new(program);
-        command.args(["serve", "--har", page, "--no-tcp", "--experiments", "--listen"]);
-        command.arg(address.to_string());
+        command.args(["serve", "--har", page, "--no-tcp", "--experiments"]);
+        // As in the simulator, what could be answered at the same time is answered in the order of requests.
+        command.args(["--threads", "1", "--listen"]).arg(address.to_string());
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         let failed = |reason: String| Failure::Run(format!("the server of {page} {reason}"));
         let mut process =

@@ -132,7 +132,7 @@ impl Site {
             // Sockets are of the network of the thread that opens them, and so are those of threads that it starts.
             let host = emulation.host(client);
             host.map_or(Ok(()), |host| host.enter()).map_err(Failure::run)?;
-            let runtime = live::runtime()?;
+            let runtime = live::runtime_of(Some(1))?;
             let begin = || emulation.renew(links).map(drop).map_err(Failure::run);
             let loaded = runtime.block_on(load(plan, cell, stack, (&url, &uplinks), begin));
             drop(runtime);

@@ -18,6 +18,7 @@ use tower_service::Service;
 use super::RequestBody;
 use crate::body::Body;
 use crate::client::Client;
+use crate::clock::Begin;
 
 /// How long a client whose last requests were answered has to close the connection of a server that stops. Our choice.
 const CLIENT_CLOSES: std::time::Duration = std::time::Duration::from_secs(2);
@@ -53,9 +54,10 @@ where
             request = server.accept() => match request {
                 Ok(request) => {
                     let remote = server.connection().route().map(|route| route.remote);
+                    let from = (remote.map(Client), Begin::now());
                     let service = service.clone();
                     exchanges.spawn(async move {
-                        if let Err(error) = answer(request, remote.map(Client), service).await {
+                        if let Err(error) = answer(request, from, service).await {
                             tracing::debug!(target: "quipu_serve", %error, "an exchange failed");
                         }
                     });
@@ -114,10 +116,10 @@ fn fitting(octets: Bytes) -> Bytes {
     if octets.len() <= MOST_COPIED { Bytes::copy_from_slice(&octets) } else { octets }
 }
 
-/// Has the service answer a request, and sends what it answers.
+/// Has the service answer a request, which came from a client at an instant, and sends what it answers.
 async fn answer<S>(
     request: Http3Request,
-    client: Option<Client>,
+    (client, came): (Option<Client>, Begin),
     mut service: S,
 ) -> Result<(), Http3Error>
 where
@@ -129,6 +131,7 @@ where
     if let Some(client) = client {
         request.extensions_mut().insert(client);
     }
+    request.extensions_mut().insert(came);
     let Ok(()) = std::future::poll_fn(|cx| service.poll_ready(cx)).await;
     let Ok(response) = service.call(request).await;
     let (head, mut body) = response.into_parts();

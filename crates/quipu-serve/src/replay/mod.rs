@@ -38,6 +38,7 @@ use self::content::{Content, Sending};
 use self::plan::{Loaded, Plan};
 use self::turns::{Turn, Turns};
 use crate::body::{self, Body};
+use crate::clock::Begin;
 
 /// Headers that let pages of all hosts read, run and measure what others serve.
 const OPEN: [(HeaderName, &str); 7] = [
@@ -185,7 +186,8 @@ impl Replay {
         &self.0.differences
     }
 
-    async fn respond(self, address: Option<Address>, parts: Parts) -> Response<Body> {
+    /// The response to a request that was there at `begin`.
+    async fn respond(self, address: Option<Address>, parts: Parts, begin: Begin) -> Response<Body> {
         let served = &*self.0;
         let found = address.and_then(|address| served.turns.get_key_value(&address));
         let Some((address, turns)) = found else {
@@ -205,8 +207,10 @@ impl Replay {
             return dressed(response);
         };
         let answer = &served.answers[object];
-        if !answer.think.is_zero() {
-            quipu_tokio::sleep(answer.think).await;
+        let thought = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let left = answer.think.saturating_sub(Duration::from_nanos(thought));
+        if !left.is_zero() {
+            quipu_tokio::sleep(left).await;
         }
         answer.response(is_head)
     }
@@ -294,10 +298,47 @@ where
         let replay = self.clone();
         let address = Address::requested(&request);
         let (parts, body) = request.into_parts();
+        let came = parts.extensions.get::<Begin>().copied();
         Box::pin(async move {
             let mut body = std::pin::pin!(body);
-            while let Some(Ok(_)) = body.frame().await {}
-            Ok(replay.respond(address, parts).await)
+            let mut whole = came;
+            while let Some(Ok(_)) = body.frame().await {
+                // The server thinks when all of the request is there.
+                whole = None;
+            }
+            let begin = whole.unwrap_or_else(Begin::now);
+            Ok(replay.respond(address, parts, begin).await)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use http_body_util::Full;
+    use quipu_web::page::Object;
+
+    use super::*;
+
+    /// True if the response is there at once to a request with that body that came a minute ago, and is to be thought
+    /// about for a minute.
+    async fn is_answered(body: &'static str) -> bool {
+        let (url, kind) = ("https://a.test/", ObjectKind::Document);
+        let mut document = Object::new(ObjectId(0), url, kind, quipu_base::Bytes(9));
+        document.think_time = Duration::from_secs(60);
+        let mut replay = Replay::new(&Page::new("p", vec![document]).expect("a page"));
+        let request = Request::post(url).extension(Begin::ago(std::time::Duration::from_secs(60)));
+        let request = request.body(Full::new(Bytes::from(body))).expect("a request");
+        tokio::select! {
+            biased;
+            response = replay.call(request) => response.is_ok(),
+            () = tokio::time::sleep(std::time::Duration::from_millis(50)) => false,
+        }
+    }
+
+    #[tokio::test]
+    async fn thinking_begins_when_the_request_came_or_its_body_ends() {
+        assert!(is_answered("").await);
+        assert!(!is_answered("x").await);
     }
 }
