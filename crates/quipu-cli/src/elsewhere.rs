@@ -3,8 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use quipu_lab::plan::{Cell, Maker, Plan};
-use quipu_lab::run::RunError;
+use quipu_lab::plan::{Cell, MakeError, Maker, Plan};
 use quipu_lab::run::logs::QlogFolder;
 use quipu_record::RunRecord;
 
@@ -32,7 +31,7 @@ impl Emulator {
 }
 
 impl Maker for Emulator {
-    fn make(&self, _: &Plan, _: Cell) -> Result<Vec<RunRecord>, RunError> {
+    fn make(&self, _: &Plan, _: Cell) -> Result<Vec<RunRecord>, MakeError> {
         match *self {}
     }
 }

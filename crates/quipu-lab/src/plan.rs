@@ -16,7 +16,7 @@ use thiserror::Error;
 use crate::pages::{Extent, PageLoadError, PlannedPage, Reading, RunPage};
 use crate::policies::{self, AlonePath, PolicyRow, Registry};
 use crate::program::Program;
-pub use maker::Maker;
+pub use maker::{MakeError, Maker};
 use quipu_record::Provenance;
 use quipu_scenario::units::Unit;
 use quipu_scenario::{

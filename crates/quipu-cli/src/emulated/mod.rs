@@ -8,9 +8,8 @@ mod told;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use quipu_lab::plan::{Cell, Maker, Plan};
+use quipu_lab::plan::{Cell, MakeError, Maker, Plan};
 use quipu_lab::policies::Registry;
-use quipu_lab::run::RunError;
 use quipu_lab::run::logs::QlogFolder;
 use quipu_record::RunRecord;
 
@@ -73,10 +72,10 @@ impl Emulator {
 }
 
 impl Maker for Emulator {
-    fn make(&self, plan: &Plan, cell: Cell) -> Result<Vec<RunRecord>, RunError> {
+    fn make(&self, plan: &Plan, cell: Cell) -> Result<Vec<RunRecord>, MakeError> {
         let stack = Stack { registry: &self.registry, logs: self.logs.as_ref() };
         let made = self.with(|state| state.make(plan, cell, stack));
-        made.map(|record| vec![record]).map_err(RunError::Elsewhere)
+        made.map(|record| vec![record]).map_err(MakeError)
     }
 }
 

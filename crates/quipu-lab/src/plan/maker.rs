@@ -3,9 +3,14 @@
 use std::fmt;
 
 use quipu_record::RunRecord;
+use thiserror::Error;
 
 use super::{Cell, Plan};
-use crate::run::RunError;
+
+/// Why a run outside of the simulator gave no result, in words.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub struct MakeError(pub String);
 
 /// Makes runs in real time, of which one is made after the other.
 pub trait Maker: fmt::Debug + Send + Sync {
@@ -13,5 +18,5 @@ pub trait Maker: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// If it gives no result, or [`Plan::stop`] is set.
-    fn make(&self, plan: &Plan, cell: Cell) -> Result<Vec<RunRecord>, RunError>;
+    fn make(&self, plan: &Plan, cell: Cell) -> Result<Vec<RunRecord>, MakeError>;
 }

@@ -9,6 +9,7 @@ use thiserror::Error;
 use super::tls::TlsError;
 use crate::loading::WrongBody;
 use crate::pages::PageLoadError;
+use crate::plan::MakeError;
 use crate::policies::SpecError;
 use quipu_record::End;
 use quipu_scenario::LinkError;
@@ -107,8 +108,8 @@ pub enum RunError {
     #[error(transparent)]
     WrongBody(#[from] WrongBody),
     /// A run outside of the simulator.
-    #[error("{0}")]
-    Elsewhere(String),
+    #[error(transparent)]
+    Elsewhere(#[from] MakeError),
     /// The time series could not be written.
     #[error("cannot write the time series: {0}")]
     Series(std::io::Error),
