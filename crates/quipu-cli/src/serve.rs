@@ -16,6 +16,7 @@ use quipu_serve::metrics::Scrape;
 use quipu_serve::tcp::{Limits, ListenError, Listener, Server};
 use quipu_serve::{Certificates, LOOK_AFTER, Metrics, Recorded, Site, http3};
 use quipu_tokio::identity::Secret;
+use quipu_tokio::tcp::TcpOptions;
 use quipu_tokio::tokio::sync::watch;
 use quipu_tokio::tokio::time::sleep;
 use quipu_tokio::{Endpoint, EndpointConfig, ServerBuilder, ServerConfig, TokenConfig, tokio};
@@ -82,8 +83,14 @@ pub(crate) fn run(options: &ServeOptions, own: &Own<'_>) -> Result<(), Failure> 
         let mut servers = tokio::task::JoinSet::new();
         let addresses = endpoint.local_addresses();
         if !options.no_tcp {
+            let congestion = options.tcp_congestion.clone();
+            let of_kernel = TcpOptions { congestion, multipath: options.mptcp };
             for &address in &addresses {
-                let listener = Listener::bind(address).map_err(Failure::run)?;
+                let listener = Listener::bind_with(address, &of_kernel);
+                let listener = listener.map_err(|error| match error {
+                    ListenError::Options(error) => Failure::usage(error),
+                    error => Failure::run(error),
+                })?;
                 let tls = certificates.tcp().map_err(Failure::run)?;
                 let limits = Limits { stop: grace, ..limits::of_tcp(&options.limits) };
                 let server = Server::new(listener, tls, service.clone()).metrics(metrics.clone());

@@ -76,6 +76,7 @@ mod shards;
 mod socket;
 mod spans;
 mod state;
+pub mod tcp;
 mod timer;
 mod transport;
 pub mod uplink;

@@ -28,6 +28,12 @@ pub(crate) struct ServeOptions {
     /// Serve HTTP/3 alone, without HTTP/2 and HTTP/1.1 over TCP
     #[arg(long)]
     pub(crate) no_tcp: bool,
+    /// Congestion control of the kernel's TCP, such as cubic [default: that of the host]
+    #[arg(long, value_name = "NAME", conflicts_with = "no_tcp")]
+    pub(crate) tcp_congestion: Option<String>,
+    /// Serve clients with Multipath TCP over all of their subflows (Linux)
+    #[arg(long, conflicts_with = "no_tcp")]
+    pub(crate) mptcp: bool,
     /// The Cache-Control field of files
     #[arg(long, value_name = "VALUE", default_value = "no-cache")]
     pub(crate) cache_control: String,

@@ -3,7 +3,8 @@
 use std::io;
 use std::net::SocketAddr;
 
-use socket2::{Domain, Protocol, Socket, Type};
+use quipu_tokio::tcp::{TcpError, TcpOptions, socket};
+use socket2::Socket;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
@@ -26,6 +27,9 @@ pub enum ListenError {
     /// The host does not have that address.
     #[error("this host has no address {}; see its addresses with `ip address`", .0.ip())]
     NotOurs(SocketAddr),
+    /// The host has no sockets with these options.
+    #[error(transparent)]
+    Options(TcpError),
     /// Something else went wrong.
     #[error("cannot listen on TCP {address}: {source}")]
     Other {
@@ -65,10 +69,22 @@ impl Listener {
     /// # Errors
     /// [`ListenError`], with what to do.
     pub fn bind(address: SocketAddr) -> Result<Self, ListenError> {
+        Listener::bind_with(address, &TcpOptions::default())
+    }
+
+    /// The same with `options`, which accepted connections have, too.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind).
+    pub fn bind_with(address: SocketAddr, options: &TcpOptions) -> Result<Self, ListenError> {
         if Handle::try_current().is_err() {
             return Err(ListenError::NoRuntime);
         }
-        let made = make(address).and_then(|socket| {
+        let socket = socket(address, options).map_err(|error| match error {
+            TcpError::Socket(source) => ListenError::of(address, source),
+            error => ListenError::Options(error),
+        })?;
+        let made = listening(socket, address).and_then(|socket| {
             let socket = TcpListener::from_std(socket.into())?;
             let local = socket.local_addr()?;
             Ok(Listener { socket, local })
@@ -86,8 +102,7 @@ impl Listener {
     }
 }
 
-fn make(address: SocketAddr) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+fn listening(socket: Socket, address: SocketAddr) -> io::Result<Socket> {
     if address.is_ipv6() {
         // One socket for each family, as over UDP.
         socket.set_only_v6(true)?;
@@ -96,7 +111,6 @@ fn make(address: SocketAddr) -> io::Result<Socket> {
     if cfg!(unix) {
         socket.set_reuse_address(true)?;
     }
-    socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
     Ok(socket)

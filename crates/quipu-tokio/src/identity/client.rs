@@ -32,10 +32,23 @@ pub fn trusting_anyone(alpn: &[&[u8]]) -> Result<RustlsClient, IdentityError> {
     by_pin(None, alpn)
 }
 
+/// The configuration of a client that trusts as [`pinned`] does, for TLS 1.3 over TCP.
+///
+/// # Errors
+/// See [`IdentityError`].
+pub fn pinned_config(pin: Pin, alpn: &[&[u8]]) -> Result<Arc<rustls::ClientConfig>, IdentityError> {
+    Ok(config(knowing(Some(pin))?, alpn))
+}
+
 fn by_pin(pin: Option<Pin>, alpn: &[&[u8]]) -> Result<RustlsClient, IdentityError> {
+    client(knowing(pin)?, alpn)
+}
+
+fn knowing(
+    pin: Option<Pin>,
+) -> Result<ConfigBuilder<rustls::ClientConfig, WantsClientCert>, IdentityError> {
     let verifier = Arc::new(Pinned { pin, provider: provider() });
-    let builder = builder()?.dangerous().with_custom_certificate_verifier(verifier);
-    client(builder, alpn)
+    Ok(builder()?.dangerous().with_custom_certificate_verifier(verifier))
 }
 
 /// A client that trusts the certificates of a PEM file, and whatever they signed for the server's name:
@@ -76,8 +89,15 @@ fn client(
     builder: ConfigBuilder<rustls::ClientConfig, WantsClientCert>,
     alpn: &[&[u8]],
 ) -> Result<RustlsClient, IdentityError> {
+    Ok(RustlsClient::new(config(builder, alpn))?)
+}
+
+fn config(
+    builder: ConfigBuilder<rustls::ClientConfig, WantsClientCert>,
+    alpn: &[&[u8]],
+) -> Arc<rustls::ClientConfig> {
     let mut config = builder.with_no_client_auth();
     config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
     config.key_log = key_log();
-    Ok(RustlsClient::new(Arc::new(config))?)
+    Arc::new(config)
 }
