@@ -4,6 +4,20 @@ use quipu_base::Duration;
 use quipu_tokio::http3::Http3Error;
 use thiserror::Error;
 
+use crate::tcp::TcpFailure;
+
+/// Why a request or its response failed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ExchangeError {
+    /// Over HTTP/3.
+    #[error(transparent)]
+    Http3(#[from] Http3Error),
+    /// Over TCP.
+    #[error(transparent)]
+    Tcp(#[from] TcpFailure),
+}
+
 /// A page that was not loaded.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -14,7 +28,7 @@ pub enum LoadError {
         /// What was asked for.
         url: String,
         /// Why.
-        source: Http3Error,
+        source: ExchangeError,
     },
     /// An object whose URL is none.
     #[error("{url}: {reason}")]

@@ -4,15 +4,17 @@ use bytes::Bytes;
 use http::Request;
 use quipu_base::Instant;
 use quipu_policy::Urgency;
-use quipu_tokio::http3::{Http3Client, Http3Error, Http3Exchange};
+use quipu_tokio::http3::{Http3Error, Http3Exchange};
 use quipu_web::page::ObjectId;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
+use crate::client::{Client, Exchange};
 use crate::clock::Clock;
+use crate::error::ExchangeError;
 
 /// Bytes that are read or sent at a time, at most; our choice.
-const CHUNK: usize = 1 << 16;
+pub(crate) const CHUNK: usize = 1 << 16;
 
 /// What is to be asked for.
 pub(crate) struct Ask {
@@ -20,6 +22,8 @@ pub(crate) struct Ask {
     pub(crate) head: Request<()>,
     /// Bytes of the request's body.
     pub(crate) body: u64,
+    /// How urgent it is.
+    pub(crate) first_urgency: Urgency,
     /// Another urgency than that of the request, once there is one.
     pub(crate) urgency: watch::Receiver<Option<Urgency>>,
 }
@@ -38,7 +42,7 @@ pub(crate) enum What {
     Body(u64),
     /// The response is complete.
     End,
-    Failed(Http3Error),
+    Failed(ExchangeError),
 }
 
 /// Tells what comes of requests.
@@ -63,13 +67,13 @@ impl Teller {
 /// Sends requests in their order, as the server allows, until all that were asked for are sent; their
 /// responses are read at the same time.
 pub(crate) async fn send_all(
-    client: Http3Client,
+    client: Client,
     mut asks: mpsc::UnboundedReceiver<Ask>,
     teller: Teller,
 ) {
     let mut responses = JoinSet::new();
     while let Some(ask) = asks.recv().await {
-        let sent = client.request(ask.head.clone(), ask.body > 0).await;
+        let sent = client.request(ask.head.clone(), ask.body, ask.first_urgency).await;
         let teller = teller.clone();
         match sent {
             Ok(exchange) => drop(responses.spawn(exchange_one(exchange, ask, teller))),
@@ -81,7 +85,7 @@ pub(crate) async fn send_all(
     while responses.join_next().await.is_some() {}
 }
 
-async fn exchange_one(mut exchange: Http3Exchange, mut ask: Ask, teller: Teller) {
+async fn exchange_one(mut exchange: Exchange, mut ask: Ask, teller: Teller) {
     let what = match receive(&mut exchange, &mut ask, &teller).await {
         Ok(()) => What::End,
         Err(error) => What::Failed(error),
@@ -90,19 +94,18 @@ async fn exchange_one(mut exchange: Http3Exchange, mut ask: Ask, teller: Teller)
 }
 
 async fn receive(
-    exchange: &mut Http3Exchange,
+    exchange: &mut Exchange,
     ask: &mut Ask,
     teller: &Teller,
-) -> Result<(), Http3Error> {
-    send_body(exchange, ask.body).await?;
-    let response = exchange.response().await?;
-    teller.tell(ask.object, What::Head(response.status().as_u16())).await;
+) -> Result<(), ExchangeError> {
+    let status = exchange.response(ask.body, &mut ask.urgency).await?;
+    teller.tell(ask.object, What::Head(status)).await;
     let mut received = 0;
     loop {
         tokio::select! {
-            octets = exchange.data(CHUNK) => {
-                let Some(octets) = octets? else { return Ok(()) };
-                received += octets.len() as u64;
+            bytes = exchange.data() => {
+                let Some(bytes) = bytes? else { return Ok(()) };
+                received += bytes;
                 teller.tell(ask.object, What::Body(received)).await;
             }
             Ok(()) = ask.urgency.changed() => {
@@ -116,7 +119,7 @@ async fn receive(
 }
 
 /// Sends a body of so many bytes, whatever they are.
-async fn send_body(exchange: &mut Http3Exchange, length: u64) -> Result<(), Http3Error> {
+pub(crate) async fn send_body(exchange: &mut Http3Exchange, length: u64) -> Result<(), Http3Error> {
     if length == 0 {
         return Ok(());
     }

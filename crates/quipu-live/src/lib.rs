@@ -1,20 +1,25 @@
 //! Page loads over real uplinks, measured as those of the laboratory.
 //!
 //! - [`load`]: what a browser would ask for, over an HTTP/3 connection, when and as urgently as it would.
+//! - [`Client`]: what it is asked over; [`tcp`] has HTTP/1.1 and HTTP/2 over the kernel's TCP and Multipath TCP, to
+//!   compare with.
 //! - [`Loaded`]: the record of the load, and what the server answered unlike the recording.
 //! - [`Clock`]: the time of one load.
 //!
 //! The page, what it waits for and its metrics are those of the laboratory
 //! ([`Loading`](quipu_lab::loading::Loading)); requests, network and time are real. Start with [`load`].
 //!
-//! Not here: sockets, connections and certificates (`quipu-tokio`), servers (`quipu-serve`), files and tables.
+//! Not here: QUIC, sockets and certificates (`quipu-tokio`), servers (`quipu-serve`), files and tables.
 
+mod client;
 mod clock;
 mod error;
 mod exchange;
 mod head;
 mod load;
+pub mod tcp;
 
+pub use client::Client;
 pub use clock::Clock;
-pub use error::LoadError;
+pub use error::{ExchangeError, LoadError};
 pub use load::{Difference, Loaded, load};

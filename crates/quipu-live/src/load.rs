@@ -8,12 +8,12 @@ use quipu_lab::path_record;
 use quipu_policy::Urgency;
 use quipu_record::{End, RunRecord};
 use quipu_tokio::PathInfo;
-use quipu_tokio::http3::Http3Client;
 use quipu_web::page::ObjectId;
 use quipu_web::scheme::{BrowserScheme, SchemeState};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
+use crate::client::Client;
 use crate::clock::Clock;
 use crate::error::LoadError;
 use crate::exchange::{Ask, News, Teller, What, send_all};
@@ -34,7 +34,7 @@ pub struct Loaded {
     pub record: RunRecord,
     /// What the server answered unlike the recording, by object.
     pub differences: Vec<Difference>,
-    /// The paths when the page was there.
+    /// The paths when the page was there; none over TCP.
     pub paths: Vec<PathInfo>,
 }
 
@@ -61,12 +61,13 @@ pub struct Difference {
 /// # Errors
 /// If a response fails, or the page is not there within `limit` of the call.
 pub async fn load(
-    client: &Http3Client,
+    client: impl Into<Client>,
     loading: Loading,
     browser: &BrowserScheme,
     clock: Clock,
     limit: Duration,
 ) -> Result<Loaded, LoadError> {
+    let client = client.into();
     let (asks, asked) = mpsc::unbounded_channel();
     let (told, mut news) = mpsc::channel(NEWS);
     let mut visit = Visit {
@@ -100,7 +101,7 @@ pub async fn load(
         }
         visit.loading.handle_timeout(now);
     }
-    let paths = client.connection().paths();
+    let paths = client.paths();
     let record = visit.loading.record(clock.now(), End::Server);
     let record = record.ok_or_else(|| visit.unfinished(limit))?;
     let counted = (0_u32..)
@@ -145,8 +146,9 @@ impl Visit {
                 .map_err(|reason| LoadError::Url { url: object.url.clone(), reason })?;
             let (sender, urgency) = watch::channel(None);
             let body = object.request.body.0;
+            let first_urgency = head::urgency(signal);
             // They are taken for as long as this lives.
-            let _ = self.asks.send(Ask { object: id, head, body, urgency });
+            let _ = self.asks.send(Ask { object: id, head, body, first_urgency, urgency });
             let open = Open { status: 0, received: Bytes::ZERO, urgency: sender };
             self.open.insert(id, open);
         }

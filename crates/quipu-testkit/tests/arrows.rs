@@ -36,7 +36,11 @@ const TABLE: [(&str, &[&str]); 22] = [
             "scenario", "emu",
         ],
     ),
-    ("live", &["base", "policy", "quic", "http", "tokio", "web", "record", "scenario", "lab"]),
+    // Its tests load from a server.
+    (
+        "live",
+        &["base", "policy", "quic", "http", "tokio", "web", "record", "scenario", "lab", "serve"],
+    ),
     ("study", &["base", "web", "record", "scenario", "lab"]),
     ("report", &["base", "record"]),
     (
