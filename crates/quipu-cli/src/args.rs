@@ -362,6 +362,10 @@ pub(crate) struct CompareOptions {
     /// [default: none, or all if both --stream and --path are all]
     #[arg(long, value_name = "LIST")]
     pub(crate) joint: Option<String>,
+    /// What carries pages over emulated links, separated by commas: quipu, tcp-h2, tcp-h1, mptcp-h2; the kernel's
+    /// congestion control is cubic, or named as in tcp-h2:congestion=bbr (--world emulated) [default: quipu]
+    #[arg(long, value_name = "LIST")]
+    pub(crate) stack: Option<String>,
     /// Sort the rows of the table [default: as the policies were named]
     #[arg(long, value_name = "METRIC", value_parser = sort_metric())]
     pub(crate) sort: Option<Metric>,

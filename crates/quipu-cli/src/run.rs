@@ -17,6 +17,7 @@ pub(crate) fn run(options: &RunOptions, own: &Own<'_>) -> Result<(), Failure> {
     if options.world.world == WorldChoice::Emulated {
         return world::run_emulated(given, None, (&options.batch, order), own);
     }
+    world::check_simulated(&given.scenario)?;
     let plans = given.plans(own, options.batch.range)?;
     batch::run(&plans, &options.batch, order, own)
 }

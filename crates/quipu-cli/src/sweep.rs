@@ -50,6 +50,8 @@ pub(crate) fn run(options: &SweepOptions, own: &Own<'_>) -> Result<(), Failure> 
         ])?;
         sweep.points.iter().try_for_each(|point| world::check(&point.plan.scenario))?;
         sweep = sweep.emulated(&world::as_maker(emulator));
+    } else {
+        sweep.points.iter().try_for_each(|point| world::check_simulated(&point.plan.scenario))?;
     }
     let mut todo = Todo::new(sweep, place).map_err(Failure::usage)?;
     for note in todo.notes() {

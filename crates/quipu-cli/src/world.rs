@@ -75,6 +75,19 @@ pub(crate) fn refuse_simulated<const N: usize>(
     })
 }
 
+/// Checks that a scenario asks for nothing that only loads over emulated links can be.
+///
+/// # Errors
+/// If it does.
+pub(crate) fn check_simulated(scenario: &Scenario) -> Result<(), Failure> {
+    match scenario.stack.first_kernel() {
+        None => Ok(()),
+        Some(stack) => Err(Failure::Usage(format!(
+            "stack {stack}: expected quipu, or {EMULATED}: stacks of the kernel run over emulated links alone"
+        ))),
+    }
+}
+
 /// Sets what loads over emulated links are: HTTP/3 with real cryptography.
 ///
 /// # Errors

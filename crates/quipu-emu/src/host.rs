@@ -13,14 +13,15 @@ use crate::namespace::{Namespace, Processes, ip, set};
 const QUEUE: u32 = 20_000;
 
 /// What the kernel is told before there are interfaces: a packet may come in by another interface than an answer would
-/// leave by, and addresses of IPv6 are good at once.
-const SETTINGS: [(&str, &str); 6] = [
+/// leave by, addresses of IPv6 are good at once, and connections of TCP begin without what earlier ones learned.
+const SETTINGS: [(&str, &str); 7] = [
     ("net/ipv4/conf/all/rp_filter", "0"),
     ("net/ipv4/conf/default/rp_filter", "0"),
     ("net/ipv6/conf/default/accept_dad", "0"),
     ("net/ipv6/conf/default/accept_ra", "0"),
     ("net/ipv6/conf/default/router_solicitations", "0"),
     ("net/ipv6/conf/default/addr_gen_mode", "1"),
+    ("net/ipv4/tcp_no_metrics_save", "1"),
 ];
 
 /// An interface of a host, as it is to be.

@@ -7,7 +7,9 @@ use quipu_policy::StreamPolicy;
 use quipu_policy::conformance::{Verdict, stands};
 use quipu_policy::registry::{BuildContext, BuildError, Layer, Part, Policies, PolicySpec};
 
-use quipu_scenario::{FlowSpec, HttpVersion, Network, Scenario, ScenarioError, split_list};
+use quipu_scenario::{
+    FlowSpec, HttpVersion, KernelStack, Network, Scenario, ScenarioError, Stack, split_list,
+};
 
 pub use quipu_policy::registry::{Registry, SpecError};
 pub use words::names;
@@ -17,7 +19,9 @@ pub use words::names;
 pub struct PolicyRow {
     /// What tables call it, such as `rr + minrtt`; without pages, the congestion controller.
     pub label: String,
-    /// Everything that was chosen for pages.
+    /// What carries pages.
+    pub stack: Stack,
+    /// Everything that was chosen for pages. Nothing is asked of it where the kernel carries them.
     pub spec: PolicySpec,
     /// How HTTP is carried. Over one byte stream the stream policy is HTTP's.
     pub http: HttpVersion,
@@ -59,11 +63,16 @@ impl PolicyRow {
         [&self.spec, &self.transport].into_iter().chain(&self.flows)
     }
 
-    /// Everything that was chosen for pages, with every parameter; how HTTP is carried if not over
-    /// QUIC's streams; the path if there is only one.
+    /// Everything that was chosen for pages, with every parameter, or the stack of the kernel; how HTTP is
+    /// carried if not over QUIC's streams; the path if there is only one.
     pub fn full_text(&self) -> String {
-        let mut text = self.spec.full_text();
-        if !matches!(self.http, HttpVersion::H2 | HttpVersion::Raw) {
+        let mut text = match self.stack {
+            Stack::Quipu => self.spec.full_text(),
+            Stack::Kernel(stack) => {
+                format!("stack={} congestion={}", stack.name(), stack.congestion)
+            }
+        };
+        if self.stack == Stack::Quipu && !matches!(self.http, HttpVersion::H2 | HttpVersion::Raw) {
             text.push_str(&format!(" http={}", self.http));
         }
         if let Some(alone) = &self.alone {
@@ -95,6 +104,8 @@ const ALL: &str = "all";
 /// The rows of `scenario` on a network: every stream policy with every path policy, every joint one,
 /// and each of the paths `alone`; all of them with each policy of acknowledgements, each congestion
 /// controller and each way to carry HTTP. Without pages only the first two of these make rows.
+/// The stacks of the kernel have rows of their own, in the order of the scenario's stacks: one over all
+/// paths, or one over each path alone. Without pages there are none.
 ///
 /// A path alone is a network of one path. It has the first stream policy, or that of [`STREAM_ALONE`]
 /// if the scenario has none, and [`PATH_ALONE`], which there does what every path policy does.
@@ -112,6 +123,12 @@ pub(crate) fn rows(
     let acks = list(&scenario.policies.ack);
     let congestions = congestions(scenario);
     let mut rows = Rows { scenario, registry, common: Common::default(), rows: Vec::new() };
+    let before = scenario.stack.iter().take_while(|stack| *stack != Stack::Quipu).count();
+    let has_quipu = scenario.stack.iter().any(|stack| stack == Stack::Quipu);
+    rows.add_kernel(scenario.stack.iter().take(before), alone)?;
+    if !has_quipu && scenario.has_pages() {
+        return Ok(rows.rows);
+    }
     // Without pages there is no HTTP, and one way is as good as several.
     let versions =
         scenario.http.iter().take(if scenario.pages.is_empty() { 1 } else { usize::MAX });
@@ -131,6 +148,7 @@ pub(crate) fn rows(
             rows.add_all(alone, ack.from_all || congestion.from_all)?;
         }
     }
+    rows.add_kernel(scenario.stack.iter().skip(before), alone)?;
     Ok(rows.rows)
 }
 
@@ -277,6 +295,28 @@ impl Rows<'_> {
         Ok(())
     }
 
+    /// Adds the rows of those of `stacks` that are of the kernel.
+    fn add_kernel(
+        &mut self,
+        stacks: impl Iterator<Item = Stack>,
+        alone: &[AlonePath],
+    ) -> Result<(), ScenarioError> {
+        if !self.scenario.has_pages() {
+            return Ok(());
+        }
+        for stack in stacks.filter_map(Stack::kernel) {
+            let all = [None];
+            let each: Vec<Option<&AlonePath>> = alone.iter().map(Some).collect();
+            // A network of one path has none alone.
+            let over = if stack.is_multipath() || alone.is_empty() { &all[..] } else { &each };
+            for alone in over {
+                let row = kernel_row(self.registry, stack, *alone).map_err(words::refused)?;
+                self.rows.push(row);
+            }
+        }
+        Ok(())
+    }
+
     /// Adds a row, over the path `alone` if that is given, if there is none with the same choice yet.
     /// `if_legal`: not if its parts do not go together.
     fn add(
@@ -288,7 +328,8 @@ impl Rows<'_> {
         match row(self.registry, self.scenario, self.common, choice, alone) {
             Ok(row) => {
                 let same = |other: &PolicyRow| {
-                    (&other.spec, other.http, &other.alone) == (&row.spec, row.http, &row.alone)
+                    (other.stack, &other.spec, other.http, &other.alone)
+                        == (row.stack, &row.spec, row.http, &row.alone)
                 };
                 if !self.rows.iter().any(same) {
                     self.rows.push(row);
@@ -338,7 +379,38 @@ fn row(
         HttpVersion::H2 | HttpVersion::H3 | HttpVersion::Raw => spec.clone(),
         HttpVersion::H2Tcp => spec.with(registry, Layer::Stream, "rr")?,
     };
-    Ok(PolicyRow { label: names.join(" + "), spec, http, transport, flows, alone: alone.cloned() })
+    Ok(PolicyRow {
+        label: names.join(" + "),
+        stack: Stack::Quipu,
+        spec,
+        http,
+        transport,
+        flows,
+        alone: alone.cloned(),
+    })
+}
+
+/// The row of a stack of the kernel, over the path `alone` if that is given.
+fn kernel_row(
+    registry: &Registry,
+    stack: KernelStack,
+    alone: Option<&AlonePath>,
+) -> Result<PolicyRow, SpecError> {
+    let path = alone.map(|path| format!("{} alone", path.label));
+    let names = path.into_iter().chain([stack.name().to_string(), stack.congestion.to_string()]);
+    let label = names.collect::<Vec<String>>().join(" + ");
+    // What is there where nothing is asked.
+    let choice = [(Layer::Stream, STREAM_ALONE), (Layer::Path, PATH_ALONE)];
+    let spec = PolicySpec::choose(registry, choice)?;
+    Ok(PolicyRow {
+        label,
+        stack: Stack::Kernel(stack),
+        transport: spec.clone(),
+        spec,
+        http: HttpVersion::H2Tcp,
+        flows: Vec::new(),
+        alone: alone.cloned(),
+    })
 }
 
 /// The choice of a flow: acknowledgements, and congestion control if it names none, are those of the

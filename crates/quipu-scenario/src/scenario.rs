@@ -28,6 +28,7 @@ use crate::page_name::{PAGE, PageName};
 use crate::policies::Policies;
 use crate::raw::Raw;
 use crate::series::Series;
+use crate::stack::Stacks;
 use crate::traffic::{CrossSpec, FlowSpec, MOST_FLOWS, Measure};
 use crate::transport::Transport;
 
@@ -87,6 +88,11 @@ table! {
         /// How HTTP is carried: over QUIC's streams, over one byte stream as over TCP, or not at all
         /// (`raw`: see `raw`). Several values, separated by commas, give one row each.
         pub http: HttpVersions = HttpVersions::default(),
+        /// What carries pages over emulated links: `quipu`, with the `policies`, or the kernel: HTTP/2 (`tcp-h2`) or HTTP/1.1
+        /// with at most six connections (`tcp-h1`) over TCP, each path alone, or HTTP/2 over Multipath TCP (`mptcp-h2`).
+        /// Several values, separated by commas, give rows each. The kernel's congestion control is `cubic` unless named,
+        /// as in `tcp-h2:congestion=bbr`.
+        pub stack: Stacks = Stacks::default(),
         /// What the hosts cost, at both ends or at each: timers, batches, processor and full sockets.
         pub host: Hosts = Hosts::default(),
         /// Greatest random processing delay of a host per datagram; 0 turns it off.

@@ -23,7 +23,9 @@ pub(crate) fn run(options: &CompareOptions, own: &Own<'_>) -> Result<(), Failure
         let how = (&options.batch, order(options));
         return world::run_emulated(given(options)?, http.as_deref(), how, own);
     }
-    let plans = given(options)?.plans(own, options.batch.range)?;
+    let given = given(options)?;
+    world::check_simulated(&given.scenario)?;
+    let plans = given.plans(own, options.batch.range)?;
     batch::run(&plans, &options.batch, order(options), own)
 }
 
@@ -34,6 +36,7 @@ fn given(options: &CompareOptions) -> Result<Given, Failure> {
         ("policies.stream", "--stream", &options.stream),
         ("policies.path", "--path", &options.path),
         ("policies.joint", "--joint", &options.joint),
+        ("stack", "--stack", &options.stack),
     ];
     for (field, option, value) in fields {
         given.set(field, option, value.as_deref())?;

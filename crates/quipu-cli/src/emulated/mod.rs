@@ -1,6 +1,7 @@
 //! Runs over emulated links: this program's server as processes, its client on a thread, in real time, for all commands
 //! that make runs of plans.
 
+mod kernel;
 mod server;
 mod site;
 mod told;
@@ -13,7 +14,7 @@ use quipu_lab::policies::Registry;
 use quipu_lab::run::logs::QlogFolder;
 use quipu_record::RunRecord;
 
-use self::site::{Site, Stack};
+use self::site::{Means, Site};
 use self::told::Told;
 use crate::emulate::enter;
 use crate::failure::Failure;
@@ -73,8 +74,8 @@ impl Emulator {
 
 impl Maker for Emulator {
     fn make(&self, plan: &Plan, cell: Cell) -> Result<Vec<RunRecord>, MakeError> {
-        let stack = Stack { registry: &self.registry, logs: self.logs.as_ref() };
-        let made = self.with(|state| state.make(plan, cell, stack));
+        let means = Means { registry: &self.registry, logs: self.logs.as_ref() };
+        let made = self.with(|state| state.make(plan, cell, means));
         made.map(|record| vec![record]).map_err(MakeError)
     }
 }
@@ -98,10 +99,10 @@ impl State {
     }
 
     /// The load of `cell`, made again while it is void.
-    fn make(&mut self, plan: &Plan, cell: Cell, stack: Stack<'_>) -> Result<RunRecord, String> {
+    fn make(&mut self, plan: &Plan, cell: Cell, means: Means<'_>) -> Result<RunRecord, String> {
         for attempt in 1.. {
             let site = self.site(plan, cell).map_err(|error| error.reason())?;
-            let loaded = site.load(plan, cell, stack);
+            let loaded = site.load(plan, cell, means);
             if plan.stop.load(Ordering::Relaxed) {
                 break;
             }

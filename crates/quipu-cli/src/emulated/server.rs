@@ -1,17 +1,20 @@
-//! The servers of emulated loads: this program, once for each page.
+//! The servers of emulated loads: this program, once for each page and stack.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 
 use quipu_emu::Host;
+use quipu_scenario::Stack;
 
+use super::kernel::served;
 use crate::failure::Failure;
 
-/// `quipu serve --har PAGE --experiments` in a host. It ends with the host.
+/// `quipu serve --har PAGE` in a host. It ends with the host.
 #[derive(Debug)]
 pub(super) struct PageServer {
     page: String,
+    stack: Stack,
     address: SocketAddr,
     /// SHA-256 of its certificate.
     pub(super) pin: String,
@@ -20,16 +23,28 @@ pub(super) struct PageServer {
 }
 
 impl PageServer {
-    /// Starts it, and waits until it is ready.
+    /// Starts it for clients with `stack`, which reach it at `address`, and waits until it is ready.
     ///
     /// # Errors
     /// If it does not start, or ends, for example as it has no such page; it has told why.
-    pub(super) fn start(host: &Host, page: &str, address: SocketAddr) -> Result<Self, Failure> {
+    pub(super) fn start(
+        host: &Host,
+        page: &str,
+        stack: Stack,
+        address: SocketAddr,
+    ) -> Result<Self, Failure> {
         let program = std::env::current_exe().map_err(Failure::run)?;
         let mut command = Command::new(program);
-        command.args(["serve", "--har", page, "--no-tcp", "--experiments"]);
         // As in the simulator, what could be answered at the same time is answered in the order of requests.
-        command.args(["--threads", "1", "--listen"]).arg(address.to_string());
+        command.args(["serve", "--har", page, "--threads", "1", "--listen"]);
+        match stack {
+            Stack::Quipu => command.arg(address.to_string()).args(["--no-tcp", "--experiments"]),
+            // Further subflows of Multipath TCP come to other addresses.
+            Stack::Kernel(stack) => {
+                let everywhere = SocketAddr::from(([0; 4], address.port()));
+                command.arg(everywhere.to_string()).args(served(stack))
+            }
+        };
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         let failed = |reason: String| Failure::Run(format!("the server of {page} {reason}"));
         let mut process =
@@ -39,15 +54,21 @@ impl PageServer {
             let line = line.map_err(|error| failed(format!("cannot be heard: {error}")))?;
             if let Some(pin) = line.strip_prefix("pin ") {
                 let page = page.to_owned();
-                return Ok(PageServer { page, address, pin: pin.to_owned(), _process: process });
+                let pin = pin.to_owned();
+                return Ok(PageServer { page, stack, address, pin, _process: process });
             }
         }
         Err(failed("ended before it was ready".to_owned()))
     }
 
-    /// The page, as the command took it.
-    pub(super) fn page(&self) -> &str {
-        &self.page
+    /// Whether it has that page, as the command takes it, for clients with `stack`.
+    pub(super) fn serves(&self, page: &str, stack: Stack) -> bool {
+        (self.page.as_str(), self.stack) == (page, stack)
+    }
+
+    /// Where clients reach it.
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
     }
 
     pub(super) fn url(&self) -> String {

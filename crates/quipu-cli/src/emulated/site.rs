@@ -7,9 +7,10 @@ use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::policies::Registry;
 use quipu_lab::run::logs::QlogFolder;
 use quipu_record::RunRecord;
-use quipu_scenario::split_hash;
+use quipu_scenario::{Stack, split_hash};
 use quipu_tokio::{Endpoint, tokio};
 
+use super::kernel;
 use super::server::PageServer;
 use crate::args::UplinkOptions;
 use crate::emulate::Emulated;
@@ -20,12 +21,12 @@ use crate::page_loads::{Client, Server, Setup, ways};
 /// The port of the first page's server.
 const FIRST_PORT: u16 = 443;
 
-/// Pages that a site has servers of; our choice.
+/// Servers of pages that a site has, one for each page and stack; our choice.
 const MOST_SERVERS: u16 = 16;
 
 /// What a load is made with.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stack<'a> {
+pub(super) struct Means<'a> {
     pub(super) registry: &'a Registry,
     /// Where the client's connections are logged.
     pub(super) logs: Option<&'a QlogFolder>,
@@ -40,6 +41,8 @@ pub(super) struct Site {
     client: HostId,
     server: HostId,
     servers: Vec<PageServer>,
+    /// Whether Multipath TCP uses all paths.
+    multipath: bool,
     /// The interfaces of the client.
     interfaces: Vec<String>,
 }
@@ -55,11 +58,11 @@ impl Site {
         cell: Cell,
     ) -> Result<Result<usize, Box<Emulated>>, Failure> {
         let emulated = Emulated::new(plan, cell)?;
-        let page = page(plan, cell);
+        let (page, stack) = (page(plan, cell), stack(plan, cell));
         let found = sites.iter().position(|site| {
             let same = (&site.topology, site.links) == (&emulated.topology, emulated.links.len());
             let room = site.servers.len() < usize::from(MOST_SERVERS);
-            same && (room || site.servers.iter().any(|server| server.page() == page))
+            same && (room || site.servers.iter().any(|server| server.serves(page, stack)))
         });
         Ok(found.ok_or_else(|| Box::new(emulated)))
     }
@@ -77,8 +80,16 @@ impl Site {
         let count = links.len();
         let emulation = Emulation::start(&topology, links, &Settings::default());
         let emulation = emulation.map_err(Failure::run)?;
-        let servers = Vec::new();
-        Ok(Site { topology, emulation, links: count, client, server, servers, interfaces })
+        Ok(Site {
+            topology,
+            emulation,
+            links: count,
+            client,
+            server,
+            servers: Vec::new(),
+            multipath: false,
+            interfaces,
+        })
     }
 
     /// The server of the page of `cell`, which is started if there is none.
@@ -86,16 +97,23 @@ impl Site {
     /// # Errors
     /// If it does not start.
     pub(super) fn server(&mut self, plan: &Plan, cell: Cell) -> Result<&PageServer, Failure> {
-        let page = page(plan, cell);
-        let position = match self.servers.iter().position(|server| server.page() == page) {
+        let (page, stack) = (page(plan, cell), stack(plan, cell));
+        let known = self.servers.iter().position(|server| server.serves(page, stack));
+        let position = match known {
             Some(position) => position,
             None => {
                 let none = || Failure::Run("the network has no hosts".to_owned());
                 let host = self.emulation.host(self.server).ok_or_else(none)?;
+                if stack.kernel().is_some_and(|stack| stack.is_multipath()) && !self.multipath {
+                    let client = self.emulation.host(self.client).ok_or_else(none)?;
+                    let ends = ((self.client, client), (self.server, host));
+                    kernel::use_all_paths(&self.topology, ends.0, ends.1)?;
+                    self.multipath = true;
+                }
                 // There are few.
                 let port = FIRST_PORT + self.servers.len() as u16;
                 let address = self.topology.addresses(self.server, 0).0;
-                self.servers.push(PageServer::start(host, page, (address, port).into())?);
+                self.servers.push(PageServer::start(host, page, stack, (address, port).into())?);
                 self.servers.len() - 1
             }
         };
@@ -118,23 +136,39 @@ impl Site {
         &mut self,
         plan: &Plan,
         cell: Cell,
-        stack: Stack<'_>,
+        means: Means<'_>,
     ) -> Result<RunRecord, Failure> {
         let links = Emulated::new(plan, cell)?.links;
-        let (url, pin) = {
+        let (url, address, pin) = {
             let server = self.server(plan, cell)?;
-            (server.url(), server.pin.clone())
+            (server.url(), server.address(), server.pin.clone())
         };
         let Site { emulation, client, interfaces, .. } = self;
         let client = *client;
-        let uplinks = UplinkOptions { via: interfaces.clone(), pin: Some(pin), ca: None };
+        let stack = stack(plan, cell);
+        let uplinks = UplinkOptions { via: interfaces.clone(), pin: Some(pin.clone()), ca: None };
         let work = || {
             // Sockets are of the network of the thread that opens them, and so are those of threads that it starts.
             let host = emulation.host(client);
             host.map_or(Ok(()), |host| host.enter()).map_err(Failure::run)?;
             let runtime = live::runtime_of(Some(1))?;
             let begin = || emulation.renew(links).map(drop).map_err(Failure::run);
-            let loaded = runtime.block_on(load(plan, cell, stack, (&url, &uplinks), begin));
+            let loaded = runtime.block_on(async {
+                let Some(stack) = stack.kernel() else {
+                    return load(plan, cell, means, (&url, &uplinks), begin).await;
+                };
+                let setup = kernel::Setup { stack, server: address, pin: &pin, interfaces };
+                tokio::select! {
+                    loaded = setup.load((plan, cell), begin) => loaded,
+                    () = live::asked_to_stop(&plan.stop) => Err(Failure::Interrupted),
+                }
+            });
+            let loaded = loaded.map(|mut record| {
+                for counted in &mut record.paths {
+                    counted.path = plan.run_network(cell).position(counted.path);
+                }
+                record
+            });
             drop(runtime);
             loaded
         };
@@ -146,11 +180,11 @@ impl Site {
 async fn load(
     plan: &Plan,
     cell: Cell,
-    stack: Stack<'_>,
+    means: Means<'_>,
     (url, uplinks): (&str, &UplinkOptions),
     begin: impl FnOnce() -> Result<(), Failure>,
 ) -> Result<RunRecord, Failure> {
-    let Stack { registry, logs } = stack;
+    let Means { registry, logs } = means;
     let server = Server::of(url, uplinks)?;
     let control = live::bind(Endpoint::client(), &uplinks.via)?;
     let addresses = server.addresses().await?;
@@ -165,11 +199,12 @@ async fn load(
         () = live::asked_to_stop(&plan.stop) => Err(Failure::Interrupted),
     };
     client.control.wait_idle_for(live::FAREWELL).await;
-    let mut record = loaded?;
-    for counted in &mut record.paths {
-        counted.path = plan.run_network(cell).position(counted.path);
-    }
-    Ok(record)
+    loaded
+}
+
+/// What carries the page of `cell`.
+fn stack(plan: &Plan, cell: Cell) -> Stack {
+    plan.networks[cell.network].policies[cell.policy].stack
 }
 
 /// The page of `cell`, as `quipu serve` takes it.

@@ -26,6 +26,7 @@ pub(crate) fn run(options: &LoadOptions, own: &Own<'_>) -> Result<(), Failure> {
     if options.world.world == WorldChoice::Emulated {
         return emulated(options, given, own);
     }
+    world::check_simulated(&given.scenario)?;
     let plan = plan(options, given, own)?;
     let output = scenario::prepare_output(&plan.scenario, options.out.as_deref(), options.force)?;
     stop::on_request(&plan.stop)?;

@@ -15,16 +15,13 @@ use quipu_tokio::{Endpoint, policies};
 
 use super::setup::Setup;
 use super::ways::Way;
-use super::{Server, asked};
+use super::{Server, asked, check_statuses};
 use crate::args::LivePolicies;
 use crate::failure::Failure;
 use crate::live;
 
 /// How long the server has to answer what it is asked before a load. Our choice.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
-
-/// The first status that says that there is no such object.
-const FAILED_STATUS: u16 = 400;
 
 /// A client and what it compares.
 pub(crate) struct Client<'a> {
@@ -114,13 +111,7 @@ impl Client<'_> {
     /// What is kept of a load: its paths at the places that they have among all uplinks.
     fn record(&self, cell: Cell, loaded: Loaded) -> Result<RunRecord, Failure> {
         let Loaded { mut record, differences, paths, .. } = loaded;
-        let missing = differences.iter().find(|difference| difference.status >= FAILED_STATUS);
-        if let Some(missing) = missing {
-            let page = self.plan.page(cell).map_err(Failure::run)?.page;
-            let url = page.object(missing.object).map_or("", |object| &object.url);
-            let status = missing.status;
-            return Err(Failure::Run(format!("{url}: status {status}; is another page served?")));
-        }
+        check_statuses((self.plan, cell), &differences)?;
         for (counted, path) in record.paths.iter_mut().zip(&paths) {
             let position = self.ways.iter().position(|way| way.has(path));
             if let Some(position) = position.and_then(|position| u32::try_from(position).ok()) {

@@ -17,7 +17,7 @@ use http::Uri;
 use quipu_lab::base::Instant;
 use quipu_lab::loading::Loading;
 use quipu_lab::plan::{Cell, Plan};
-use quipu_live::{Clock, Loaded};
+use quipu_live::{Clock, Difference, Loaded};
 use quipu_scenario::{HttpVersion, Origins, Scenario, Start, Transport};
 use quipu_tokio::http3::{ALPN, ErrorCode, Http3Client};
 use quipu_tokio::tokio::time::timeout;
@@ -29,12 +29,16 @@ use crate::fetch;
 use crate::live::{self, Factory};
 use crate::scenario::Given;
 use crate::waiting::wait_for_paths;
+use crate::world;
 pub(crate) use client::Client;
 pub(crate) use setup::Setup;
 pub(crate) use ways::ways;
 
 /// How long a handshake may take. Our choice.
-const CONNECT_WITHIN: Duration = Duration::from_secs(30);
+pub(crate) const CONNECT_WITHIN: Duration = Duration::from_secs(30);
+
+/// The first status that says that there is no such object.
+const FAILED_STATUS: u16 = 400;
 
 /// A server that has a page, and how it is known.
 pub(crate) struct Server<'a> {
@@ -131,13 +135,7 @@ impl<'a> Server<'a> {
         addresses: &[SocketAddr],
         (plan, cell): (&Plan, Cell),
     ) -> Result<Loaded, Failure> {
-        let page = plan.page(cell).map_err(Failure::run)?;
-        let mut loading = Loading::new(page, &plan.scenario);
-        let clock = Clock::start();
-        if plan.scenario.transport.start == Start::Cold {
-            // The first request opens the connection.
-            loading.begin(clock.now());
-        }
+        let (loading, clock) = started(plan, cell)?;
         let connection = self.connect(endpoint, config, addresses).await?;
         let connected = clock.now();
         if plan.scenario.transport.start != Start::Cold {
@@ -152,6 +150,36 @@ impl<'a> Server<'a> {
         loaded.record.connect_time = connected - Instant::ZERO;
         Ok(loaded)
     }
+}
+
+/// The load of `cell`, and its clock, which starts now. It has begun if the first request opens the connection.
+///
+/// # Errors
+/// If its page cannot be had.
+pub(crate) fn started(plan: &Plan, cell: Cell) -> Result<(Loading, Clock), Failure> {
+    let page = plan.page(cell).map_err(Failure::run)?;
+    let mut loading = Loading::new(page, &plan.scenario);
+    let clock = Clock::start();
+    if plan.scenario.transport.start == Start::Cold {
+        loading.begin(clock.now());
+    }
+    Ok((loading, clock))
+}
+
+/// Checks that the server had all objects of the page of `cell`.
+///
+/// # Errors
+/// If it had not: the page is another one.
+pub(crate) fn check_statuses(
+    (plan, cell): (&Plan, Cell),
+    differences: &[Difference],
+) -> Result<(), Failure> {
+    let missing = differences.iter().find(|difference| difference.status >= FAILED_STATUS);
+    let Some(missing) = missing else { return Ok(()) };
+    let page = plan.page(cell).map_err(Failure::run)?.page;
+    let url = page.object(missing.object).map_or("", |object| &object.url);
+    let status = missing.status;
+    Err(Failure::Run(format!("{url}: status {status}; is another page served?")))
 }
 
 /// Sets what `option`, such as `--live`, means: HTTP/3, which is all that `http` may ask for.
@@ -176,6 +204,7 @@ pub(crate) fn check(scenario: &Scenario, option: &str) -> Result<(), Failure> {
     let Transport { start, tls, .. } = scenario.transport.clone();
     let usual = Transport { start, tls, ..Transport::default() };
     refuse(scenario.transport != usual, "transport", "no field but start set", option)?;
+    world::check_simulated(scenario)?;
     check_load(scenario, option)
 }
 

@@ -2,6 +2,8 @@
 //! test says so.
 #![cfg(target_os = "linux")]
 
+mod stacks;
+
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 

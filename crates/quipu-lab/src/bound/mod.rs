@@ -36,7 +36,7 @@ use self::window::{Opening, Window};
 use crate::plan::{Cell, Plan};
 use crate::policies::PolicyRow;
 use quipu_scenario::{
-    Direction, Discovery, LinkError, LinkSpec, Network, Scenario, Sender, Start, WriteOrder,
+    Direction, Discovery, LinkError, LinkSpec, Network, Scenario, Sender, Stack, Start, WriteOrder,
 };
 
 pub(crate) use store::Store;
@@ -244,7 +244,9 @@ impl Links {
 pub fn windows_are_known(plan: &Plan, cell: Cell) -> bool {
     let rows = &plan.networks[cell.network].policies;
     let alone = &rows[cell.policy].alone;
-    rows.iter().filter(|row| row.alone == *alone).all(has_known_windows)
+    // Rows of the kernel's stacks have no bounds.
+    let bounded = rows.iter().filter(|row| row.alone == *alone && row.stack == Stack::Quipu);
+    bounded.into_iter().all(has_known_windows)
 }
 
 /// Whether windows of this row grow by no more than what is acknowledged, so that a tight bound may

@@ -45,8 +45,12 @@ struct Known {
 }
 
 impl Store {
-    /// Sets the bounds of `records`, the pages of the run of `cell`. A record without a page has none.
+    /// Sets the bounds of `records`, the pages of the run of `cell`. A record without a page has none, and none has
+    /// that of a stack of the kernel, whose packets and windows are others.
     pub(crate) fn complete(&self, plan: &Plan, cell: Cell, records: &mut [RunRecord]) {
+        if plan.networks[cell.network].policies[cell.policy].stack.kernel().is_some() {
+            return;
+        }
         for record in records {
             let Some(known) = self.of(plan, cell, record) else { continue };
             let both = |fluid, tight| Bounds { fluid, tight };

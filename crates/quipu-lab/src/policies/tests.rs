@@ -80,6 +80,45 @@ fn each_path_alone_is_a_row_with_the_first_stream_policy() {
 }
 
 #[test]
+fn stacks_of_the_kernel_are_rows_over_each_path_alone_or_over_all_in_their_order() {
+    let mut scenario = Scenario::default();
+    scenario.policies.stream = names(&["rr"]);
+    scenario.policies.congestion = "cubic,olia".to_owned();
+    scenario.http = "h2-tcp".parse().unwrap();
+    let made = |scenario: &Scenario, network: &str| {
+        rows(scenario, &alone(network), &Registry::builtin()).unwrap()
+    };
+    let labels = |rows: &[PolicyRow]| rows.iter().map(|row| row.label.clone()).collect::<Vec<_>>();
+    scenario.stack = "mptcp-h2,quipu,tcp-h2:congestion=bbr".parse().unwrap();
+    let all = made(&scenario, "wifi+lte");
+    let expected = [
+        "mptcp-h2 + cubic",
+        "rr + minrtt + cubic",
+        "wifi alone + cubic",
+        "lte alone + cubic",
+        "rr + minrtt + olia",
+        "wifi alone + olia",
+        "lte alone + olia",
+        "wifi alone + tcp-h2 + bbr",
+        "lte alone + tcp-h2 + bbr",
+    ];
+    assert_eq!(labels(&all), expected);
+    assert_eq!(all[0].full_text(), "stack=mptcp-h2 congestion=cubic");
+    assert_eq!(all[8].full_text(), "stack=tcp-h2 congestion=bbr alone=lte");
+    assert!(all[1].full_text().contains("stream=rr"), "{}", all[1].full_text());
+    scenario.stack = "tcp-h1".parse().unwrap();
+    scenario.policies.baselines = false;
+    assert_eq!(
+        labels(&made(&scenario, "wifi+lte")),
+        ["wifi alone + tcp-h1 + cubic", "lte alone + tcp-h1 + cubic"]
+    );
+    assert_eq!(labels(&rows(&scenario, &[], &Registry::builtin()).unwrap()), ["tcp-h1 + cubic"]);
+    scenario.pages.clear();
+    scenario.flows = vec![FlowSpec::new("flow")];
+    assert_eq!(made(&scenario, "wifi+lte").len(), 2, "flows are not theirs");
+}
+
+#[test]
 fn paths_of_one_name_are_told_apart() {
     let mut network = find_network("wifi+lte").unwrap();
     network.paths[1].name = "wifi".to_owned();

@@ -12,7 +12,7 @@ use crate::pages::PageLoadError;
 use crate::plan::MakeError;
 use crate::policies::SpecError;
 use quipu_record::End;
-use quipu_scenario::LinkError;
+use quipu_scenario::{LinkError, Stack};
 
 /// An end could not be set up.
 #[derive(Debug, Error)]
@@ -58,6 +58,12 @@ pub enum RunError {
     Real {
         /// URL of its server.
         server: String,
+    },
+    /// The row is of a stack of the kernel.
+    #[error("stack is {stack}; expected quipu: stacks of the kernel run over emulated links alone")]
+    Kernel {
+        /// The stack.
+        stack: Stack,
     },
     /// The world does not come to an end.
     #[error(transparent)]

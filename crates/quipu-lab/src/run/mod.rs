@@ -61,6 +61,7 @@ use instruments::Setting;
 pub use meter::{Clock, Meter, Taken};
 use pages::Pages;
 use quipu_record::RunRecord;
+use quipu_scenario::Stack;
 use series::Sampler;
 pub use series::SeriesSink;
 use topology::Topology;
@@ -90,6 +91,10 @@ pub fn measure(
     rows: Option<&mut SeriesSink<'_>>,
 ) -> Result<Vec<RunRecord>, RunError> {
     let setting = Setting { plan, cell, instruments };
+    let stack = setting.row().stack;
+    if stack != Stack::Quipu {
+        return Err(RunError::Kernel { stack });
+    }
     let scenario = &plan.scenario;
     let mut world = World::new(WorldConfig {
         host_jitter: scenario.host_jitter,
