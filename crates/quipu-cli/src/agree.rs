@@ -15,7 +15,7 @@ use crate::own::Own;
 use crate::scenario::{self, Given};
 use crate::terminal::{Format, json};
 use crate::world::{self, Emulator};
-use crate::{batch, stop};
+use crate::{batch, page_loads, stop};
 
 /// The file with the comparison, beside the folders of worlds.
 const FILE: &str = "agreement.json";
@@ -31,7 +31,7 @@ pub(crate) fn run(options: &AgreeOptions, own: &Own<'_>) -> Result<(), Failure> 
     let named = if asked == HERE { None } else { Some(costs_of(asked)?) };
     let given = given(options)?;
     world::check(&given.scenario)?;
-    world::check_simulated(&given.scenario)?;
+    page_loads::check_simulated(&given.scenario)?;
     let output = scenario::prepare_output(&given.scenario, options.out.as_deref(), options.force)?;
     let emulator = Emulator::new(own, None)?;
     let plan = given.clone().told_plan(own)?;

@@ -6,7 +6,7 @@ use crate::args::{RunOptions, WorldChoice};
 use crate::failure::Failure;
 use crate::own::Own;
 use crate::scenario::Given;
-use crate::{batch, world};
+use crate::{batch, page_loads, world};
 
 pub(crate) fn run(options: &RunOptions, own: &Own<'_>) -> Result<(), Failure> {
     let mut given = Given::load(Some(&options.file))?;
@@ -17,7 +17,7 @@ pub(crate) fn run(options: &RunOptions, own: &Own<'_>) -> Result<(), Failure> {
     if options.world.world == WorldChoice::Emulated {
         return world::run_emulated(given, None, (&options.batch, order), own);
     }
-    world::check_simulated(&given.scenario)?;
+    page_loads::check_simulated(&given.scenario)?;
     let plans = given.plans(own, options.batch.range)?;
     batch::run(&plans, &options.batch, order, own)
 }

@@ -13,7 +13,7 @@ use crate::args::SweepOptions;
 use crate::failure::Failure;
 use crate::own::Own;
 use crate::terminal::Terminal;
-use crate::{progress, stop, world};
+use crate::{page_loads, progress, stop, world};
 
 /// Points that a dry run tells one by one.
 const MOST_POINTS: usize = 20;
@@ -51,7 +51,10 @@ pub(crate) fn run(options: &SweepOptions, own: &Own<'_>) -> Result<(), Failure> 
         sweep.points.iter().try_for_each(|point| world::check(&point.plan.scenario))?;
         sweep = sweep.emulated(&world::as_maker(emulator));
     } else {
-        sweep.points.iter().try_for_each(|point| world::check_simulated(&point.plan.scenario))?;
+        sweep
+            .points
+            .iter()
+            .try_for_each(|point| page_loads::check_simulated(&point.plan.scenario))?;
     }
     let mut todo = Todo::new(sweep, place).map_err(Failure::usage)?;
     for note in todo.notes() {

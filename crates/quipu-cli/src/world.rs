@@ -16,9 +16,6 @@ use crate::own::Own;
 use crate::scenario::Given;
 use crate::{batch, logs, page_loads, scenario, stop};
 
-/// What asks for emulated links on the command line.
-pub(crate) const EMULATED: &str = "--world emulated";
-
 /// What makes the runs, if they are not simulated. To be called before this process has another thread.
 ///
 /// # Errors
@@ -71,21 +68,8 @@ pub(crate) fn refuse_simulated<const N: usize>(
     options: [(bool, &str, &str); N],
 ) -> Result<(), Failure> {
     options.into_iter().try_for_each(|(is_given, option, expected)| {
-        page_loads::refuse(is_given, option, expected, EMULATED)
+        page_loads::refuse(is_given, option, expected, page_loads::EMULATED)
     })
-}
-
-/// Checks that a scenario asks for nothing that only loads over emulated links can be.
-///
-/// # Errors
-/// If it does.
-pub(crate) fn check_simulated(scenario: &Scenario) -> Result<(), Failure> {
-    match scenario.stack.first_kernel() {
-        None => Ok(()),
-        Some(stack) => Err(Failure::Usage(format!(
-            "stack {stack}: expected quipu, or {EMULATED}: stacks of the kernel run over emulated links alone"
-        ))),
-    }
 }
 
 /// Sets what loads over emulated links are: HTTP/3 with real cryptography.
@@ -93,8 +77,8 @@ pub(crate) fn check_simulated(scenario: &Scenario) -> Result<(), Failure> {
 /// # Errors
 /// If the command line asks for something else.
 pub(crate) fn settle(given: &mut Given, http: Option<&str>) -> Result<(), Failure> {
-    page_loads::over_h3(given, http, EMULATED)?;
-    given.set("transport.tls", EMULATED, Some("rustls"))
+    page_loads::over_h3(given, http, page_loads::EMULATED)?;
+    given.set("transport.tls", page_loads::EMULATED, Some("rustls"))
 }
 
 /// Checks that a scenario asks for nothing that only simulated runs can be.
@@ -116,5 +100,5 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), Failure> {
         (scenario.compute != usual.compute, "compute", "likely"),
     ];
     refuse_simulated(refused)?;
-    page_loads::check_load(scenario, EMULATED)
+    page_loads::check_load(scenario, page_loads::EMULATED)
 }

@@ -6,8 +6,8 @@ use quipu_tokio::PathInfo;
 use quipu_tokio::http3::{Http3Client, Http3Exchange};
 use tokio::sync::watch;
 
+use crate::body::{CHUNK, send_body};
 use crate::error::ExchangeError;
-use crate::exchange::{CHUNK, send_body};
 use crate::tcp::{TcpClient, TcpExchange};
 
 /// A client with a connection, or several, to a server.

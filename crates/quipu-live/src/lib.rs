@@ -11,6 +11,7 @@
 //!
 //! Not here: QUIC, sockets and certificates (`quipu-tokio`), servers (`quipu-serve`), files and tables.
 
+mod body;
 mod client;
 mod clock;
 mod error;

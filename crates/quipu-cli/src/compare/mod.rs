@@ -8,7 +8,7 @@ use crate::args::{CompareOptions, ScenarioOptions, WorldChoice};
 use crate::failure::Failure;
 use crate::own::Own;
 use crate::scenario::Given;
-use crate::{batch, scenario, world};
+use crate::{batch, page_loads, scenario, world};
 
 pub(crate) fn run(options: &CompareOptions, own: &Own<'_>) -> Result<(), Failure> {
     if let Some(url) = &options.live.live {
@@ -24,7 +24,7 @@ pub(crate) fn run(options: &CompareOptions, own: &Own<'_>) -> Result<(), Failure
         return world::run_emulated(given(options)?, http.as_deref(), how, own);
     }
     let given = given(options)?;
-    world::check_simulated(&given.scenario)?;
+    page_loads::check_simulated(&given.scenario)?;
     let plans = given.plans(own, options.batch.range)?;
     batch::run(&plans, &options.batch, order(options), own)
 }

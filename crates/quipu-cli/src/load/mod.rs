@@ -16,7 +16,7 @@ use crate::args::{LoadOptions, ScenarioOptions, WorldChoice};
 use crate::failure::Failure;
 use crate::own::Own;
 use crate::scenario::Given;
-use crate::{logs, scenario, stop, world};
+use crate::{logs, page_loads, scenario, stop, world};
 
 pub(crate) fn run(options: &LoadOptions, own: &Own<'_>) -> Result<(), Failure> {
     let given = one_page(options)?;
@@ -26,7 +26,7 @@ pub(crate) fn run(options: &LoadOptions, own: &Own<'_>) -> Result<(), Failure> {
     if options.world.world == WorldChoice::Emulated {
         return emulated(options, given, own);
     }
-    world::check_simulated(&given.scenario)?;
+    page_loads::check_simulated(&given.scenario)?;
     let plan = plan(options, given, own)?;
     let output = scenario::prepare_output(&plan.scenario, options.out.as_deref(), options.force)?;
     stop::on_request(&plan.stop)?;

@@ -29,10 +29,12 @@ use crate::fetch;
 use crate::live::{self, Factory};
 use crate::scenario::Given;
 use crate::waiting::wait_for_paths;
-use crate::world;
 pub(crate) use client::Client;
 pub(crate) use setup::Setup;
 pub(crate) use ways::ways;
+
+/// What asks for emulated links on the command line.
+pub(crate) const EMULATED: &str = "--world emulated";
 
 /// How long a handshake may take. Our choice.
 pub(crate) const CONNECT_WITHIN: Duration = Duration::from_secs(30);
@@ -204,8 +206,21 @@ pub(crate) fn check(scenario: &Scenario, option: &str) -> Result<(), Failure> {
     let Transport { start, tls, .. } = scenario.transport.clone();
     let usual = Transport { start, tls, ..Transport::default() };
     refuse(scenario.transport != usual, "transport", "no field but start set", option)?;
-    world::check_simulated(scenario)?;
+    check_simulated(scenario)?;
     check_load(scenario, option)
+}
+
+/// Checks that a scenario asks for nothing that only loads over emulated links can be.
+///
+/// # Errors
+/// If it does.
+pub(crate) fn check_simulated(scenario: &Scenario) -> Result<(), Failure> {
+    match scenario.stack.first_kernel() {
+        None => Ok(()),
+        Some(stack) => Err(Failure::Usage(format!(
+            "stack {stack}: expected quipu, or {EMULATED}: stacks of the kernel run over emulated links alone"
+        ))),
+    }
 }
 
 /// Checks that a scenario asks for nothing that only a simulated load can be.

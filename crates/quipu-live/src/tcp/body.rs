@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-use crate::exchange::CHUNK;
+use crate::body::CHUNK;
 
 /// A body of zeros.
 #[derive(Debug)]
