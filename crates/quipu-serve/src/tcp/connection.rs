@@ -23,8 +23,9 @@ use tokio_rustls::TlsAcceptor;
 use tower_service::Service;
 
 use super::announce::Announced;
-use super::idle::{self, Idle};
+use super::idle::{self, Idle, Watched};
 use super::limits::Limits;
+use super::linger::{LINGER, Lent, lent, linger};
 use crate::body::Body;
 
 /// What all connections of a server share.
@@ -54,10 +55,23 @@ where
         }
     }
 
-    async fn try_serve(mut self, stream: TcpStream, client: SocketAddr) -> Result<(), Failure> {
+    async fn try_serve(self, stream: TcpStream, client: SocketAddr) -> Result<(), Failure> {
         // Nagle's algorithm would delay the last segment of each response.
         stream.set_nodelay(true)?;
+        let patience = LINGER.min(self.limits.stop / 2);
+        let (stream, given_back) = lent(stream);
         let (stream, idle) = idle::watch(stream, self.limits.idle);
+        self.speak(stream, client, idle).await?;
+        linger(given_back, patience).await;
+        Ok(())
+    }
+
+    async fn speak(
+        mut self,
+        stream: Watched<Lent<TcpStream>>,
+        client: SocketAddr,
+        idle: Idle,
+    ) -> Result<(), Failure> {
         let Some(config) = self.tls.take() else {
             return self.http1(TokioIo::new(stream), client, idle).await;
         };

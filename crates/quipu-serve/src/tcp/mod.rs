@@ -7,6 +7,7 @@ mod announce;
 mod connection;
 mod idle;
 mod limits;
+mod linger;
 mod listener;
 
 use std::convert::Infallible;
