@@ -100,14 +100,7 @@ fn given(options: &AgreeOptions) -> Result<Given, Failure> {
     let asked = ScenarioOptions { host: None, ..options.scenario.clone() };
     let mut given = scenario::build(&asked)?;
     world::settle(&mut given, options.scenario.http.as_deref())?;
-    for (field, option, value) in [
-        ("runs", "--runs", &options.runs),
-        ("policies.stream", "--stream", &options.stream),
-        ("policies.path", "--path", &options.path),
-        ("policies.joint", "--joint", &options.joint),
-    ] {
-        given.set(field, option, value.as_deref())?;
-    }
+    given.compare(&options.compared)?;
     given.scenario.policies.baselines = false;
     Ok(given)
 }

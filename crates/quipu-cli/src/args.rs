@@ -343,12 +343,9 @@ pub(crate) struct WorldOptions {
     pub(crate) world: WorldChoice,
 }
 
+/// What is compared, and how often.
 #[derive(Debug, Args)]
-pub(crate) struct CompareOptions {
-    #[command(flatten)]
-    pub(crate) scenario: ScenarioOptions,
-    #[command(flatten)]
-    pub(crate) world: WorldOptions,
+pub(crate) struct ComparedOptions {
     /// Runs of each combination [default: 30]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) runs: Option<String>,
@@ -362,6 +359,16 @@ pub(crate) struct CompareOptions {
     /// [default: none, or all if both --stream and --path are all]
     #[arg(long, value_name = "LIST")]
     pub(crate) joint: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareOptions {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioOptions,
+    #[command(flatten)]
+    pub(crate) world: WorldOptions,
+    #[command(flatten)]
+    pub(crate) compared: ComparedOptions,
     /// What carries pages over emulated links, separated by commas: quipu, tcp-h2, tcp-h1, mptcp-h2; the kernel's
     /// congestion control is cubic, or named as in tcp-h2:congestion=bbr (--world emulated) [default: quipu]
     #[arg(long, value_name = "LIST")]
@@ -573,18 +580,8 @@ pub(crate) struct LoadOptions {
 pub(crate) struct AgreeOptions {
     #[command(flatten)]
     pub(crate) scenario: ScenarioOptions,
-    /// Pairs of loads of each combination [default: 30]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) runs: Option<String>,
-    /// Stream policies, separated by commas; all: every one [default: rr,fifo,wrr,swrr,dwrr]
-    #[arg(long, value_name = "LIST")]
-    pub(crate) stream: Option<String>,
-    /// Path policies, separated by commas; all: every one [default: minrtt]
-    #[arg(long, value_name = "LIST")]
-    pub(crate) path: Option<String>,
-    /// Policies that choose stream and path at once, separated by commas [default: none]
-    #[arg(long, value_name = "LIST")]
-    pub(crate) joint: Option<String>,
+    #[command(flatten)]
+    pub(crate) compared: ComparedOptions,
     /// Fail if a median differs by more than it may, 2 % of page and 5 % of critical times, or an order does
     #[arg(long)]
     pub(crate) check: bool,

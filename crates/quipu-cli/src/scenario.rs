@@ -12,7 +12,7 @@ use quipu_scenario::{
     ScenarioError, Series, SweepSpec, find_network, resolve_field,
 };
 
-use crate::args::ScenarioOptions;
+use crate::args::{ComparedOptions, ScenarioOptions};
 use crate::failure::Failure;
 use crate::own::Own;
 
@@ -98,6 +98,18 @@ impl Given {
             true => Ok(()),
             false => Err(refused(&"no link follows a CSV file whose columns have no names yet")),
         }
+    }
+
+    /// Sets policies and runs, as far as they are given.
+    pub(crate) fn compare(&mut self, options: &ComparedOptions) -> Result<(), Failure> {
+        let fields = [
+            ("runs", "--runs", &options.runs),
+            ("policies.stream", "--stream", &options.stream),
+            ("policies.path", "--path", &options.path),
+            ("policies.joint", "--joint", &options.joint),
+        ];
+        let mut fields = fields.into_iter();
+        fields.try_for_each(|(field, option, value)| self.set(field, option, value.as_deref()))
     }
 
     /// Sets all fields that `assignments`, of the form `KEY=VALUE`, name.

@@ -65,7 +65,9 @@ pub(crate) fn run(options: &SweepOptions, own: &Own<'_>) -> Result<(), Failure> 
     }
     let cancelled = Arc::new(AtomicBool::new(false));
     stop::on_request(&cancelled)?;
-    if let (Some(emulator), Some(point)) = (&emulator, todo.sweep().points.first()) {
+    if let (Some(emulator), Some(point)) = (&emulator, todo.sweep().points.first())
+        && todo.runs() > 0
+    {
         emulator.start(&point.plan)?;
     }
     let bar = progress::rated_bar(todo.runs() as u64);
@@ -111,6 +113,12 @@ fn end(
     }
     if was_cancelled && left > 0 {
         return Err(Failure::Interrupted);
+    }
+    if let Some(first) = todo.again().first() {
+        let (failed, planned) = (todo.again().len(), status.planned);
+        let reason =
+            format!("{failed} of {planned} runs failed, and are made again next time: {first}");
+        return Err(Failure::Run(reason));
     }
     match status.failed {
         0 => Ok(()),

@@ -31,16 +31,8 @@ pub(crate) fn run(options: &CompareOptions, own: &Own<'_>) -> Result<(), Failure
 
 fn given(options: &CompareOptions) -> Result<Given, Failure> {
     let mut given = scenario::build(&options.scenario)?;
-    let fields = [
-        ("runs", "--runs", &options.runs),
-        ("policies.stream", "--stream", &options.stream),
-        ("policies.path", "--path", &options.path),
-        ("policies.joint", "--joint", &options.joint),
-        ("stack", "--stack", &options.stack),
-    ];
-    for (field, option, value) in fields {
-        given.set(field, option, value.as_deref())?;
-    }
+    given.compare(&options.compared)?;
+    given.set("stack", "--stack", options.stack.as_deref())?;
     given.scenario.policies.baselines &= !options.no_baselines;
     Ok(given)
 }

@@ -6,22 +6,10 @@ use super::{Agreement, Causes, Difference};
 
 /// Page and critical times of both worlds, in ms, and what differs.
 pub fn differences(agreement: &Agreement) -> Grid {
-    let right = |title: &str| (title.to_owned(), Align::Right);
-    let left = |title: &str| (title.to_owned(), Align::Left);
-    let mut grid = Grid::new([
-        left("network"),
-        left("page"),
-        left("policy"),
-        left("metric"),
-        right("loads"),
-        right("emulated"),
-        right("simulated"),
-        right("difference"),
-        right("95 %"),
-        right("with costs"),
-        right("difference"),
-    ])
-    .optional([(8, 0)]);
+    let names = ["network", "page", "policy", "metric"];
+    let numbers =
+        ["loads", "emulated", "simulated", "difference", "95 %", "with costs", "difference"];
+    let mut grid = grid(&names, &numbers).optional([(8, 0)]);
     for it in &agreement.differences {
         let Difference { emulated, simulated, with_costs, .. } = *it;
         let tone = if it.agrees() { Tone::Plain } else { Tone::Bad };
@@ -47,20 +35,9 @@ pub fn differences(agreement: &Agreement) -> Grid {
 
 /// Where the difference of page times comes from, in ms.
 pub fn causes(agreement: &Agreement) -> Grid {
-    let right = |title: &str| (title.to_owned(), Align::Right);
-    let left = |title: &str| (title.to_owned(), Align::Left);
-    let mut grid = Grid::new([
-        left("network"),
-        left("page"),
-        left("policy"),
-        right("page ms"),
-        right("handshake"),
-        right("timers"),
-        right("batches"),
-        right("datagrams"),
-        right("client's packets"),
-        right("lost"),
-    ]);
+    let times = ["page ms", "handshake", "timers", "batches", "datagrams"];
+    let numbers = [&times[..], &["client's packets", "lost"]].concat();
+    let mut grid = grid(&["network", "page", "policy"], &numbers);
     for it in &agreement.causes {
         let Causes { difference, connect, timers, batches, datagrams, packets, lost, .. } = *it;
         let times =
@@ -70,6 +47,12 @@ pub fn causes(agreement: &Agreement) -> Grid {
         grid.row(names.into_iter().chain(times).chain(counts));
     }
     grid
+}
+
+/// A table with columns of names, and behind them of numbers.
+fn grid(names: &[&str], numbers: &[&str]) -> Grid {
+    let names = names.iter().map(|&title| (title, Align::Left));
+    Grid::new(names.chain(numbers.iter().map(|&title| (title, Align::Right))))
 }
 
 fn millis(nanos: f64) -> String {

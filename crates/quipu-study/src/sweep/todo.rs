@@ -85,6 +85,8 @@ pub struct Todo {
     tasks: Vec<Task>,
     /// Runs that only another folder has.
     elsewhere: Vec<u128>,
+    /// Runs in real time that failed.
+    again: Vec<String>,
     status: Status,
 }
 
@@ -119,8 +121,16 @@ impl Todo {
             planned,
             place.shard,
         );
-        let mut todo =
-            Todo { sweep, place, keys, store, tasks: Vec::new(), elsewhere: Vec::new(), status };
+        let mut todo = Todo {
+            sweep,
+            place,
+            keys,
+            store,
+            tasks: Vec::new(),
+            elsewhere: Vec::new(),
+            again: Vec::new(),
+            status,
+        };
         todo.look();
         Ok(todo)
     }
@@ -234,6 +244,8 @@ impl Todo {
         let runners = self.runners();
         let next = AtomicUsize::new(0);
         let problem: Mutex<Option<StoreError>> = Mutex::new(None);
+        let again: Mutex<Vec<String>> = Mutex::default();
+        let in_turns = self.sweep.is_made_in_turns();
         let work = || {
             while !cancelled.load(Ordering::Relaxed) {
                 let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
@@ -242,6 +254,14 @@ impl Todo {
                 if outcome.is_err() && cancelled.load(Ordering::Relaxed) {
                     return;
                 }
+                // A failure in real time, such as a run that is void, may be none the next time.
+                if let (true, Err(reason)) = (in_turns, &outcome) {
+                    let plan = &self.sweep.points[task.point].plan;
+                    let failure = format!("{}: {reason}", plan.name_of(task.cell));
+                    again.lock().unwrap_or_else(PoisonError::into_inner).push(failure);
+                    progress();
+                    continue;
+                }
                 if let Err(error) = self.store.keep(task.key, &outcome) {
                     problem.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
                     return;
@@ -249,16 +269,18 @@ impl Todo {
                 progress();
             }
         };
-        let most = if self.sweep.is_made_in_turns() { 1 } else { tasks.len().max(1) };
+        let most = if in_turns { 1 } else { tasks.len().max(1) };
         let threads = self.threads().clamp(1, most);
         std::thread::scope(|scope| {
             for _ in 0..threads {
                 scope.spawn(work);
             }
         });
+        let again = again.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = problem.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Err(error.into());
         }
+        self.again = again;
         self.store.sync()?;
         // What others have written meanwhile counts too.
         self.store = Store::open(&folder, &[], self.store.program())?;
@@ -266,6 +288,11 @@ impl Todo {
         let state = if self.status.missing == 0 { State::Complete } else { State::Incomplete };
         self.status.state = state;
         Ok(())
+    }
+
+    /// Runs in real time that failed in the last [`Todo::run`], and why. They are not kept, and made again by the next.
+    pub fn again(&self) -> &[String] {
+        &self.again
     }
 
     /// Threads that work at once.
