@@ -12,8 +12,11 @@ use quipu_tokio::{TransportConfig, policies_of};
 use crate::failure::Failure;
 use crate::live::Factory;
 
-/// What the part of a question is called that has the transport, as the text of a scenario.
-const ASKED_SCENARIO: &str = "scenario";
+/// What the part of a question is called that has the transport: the fields of that table of a scenario.
+const ASKED_TRANSPORT: &str = "transport";
+
+/// What stands above these fields in a scenario.
+const HEAD: &str = "[transport]\n";
 
 /// And that which has the number of paths.
 const ASKED_PATHS: &str = "paths";
@@ -28,7 +31,7 @@ const IDLE: Duration = Duration::from_secs(60);
 /// The transport of a scenario, for as many paths as the network has.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
-    /// A scenario that has nothing else.
+    /// The fields of the table `[transport]`.
     text: String,
     paths: u32,
     client: Arc<TransportConfig>,
@@ -45,7 +48,10 @@ impl Setup {
     pub(crate) fn of(scenario: &Scenario, paths: u32) -> Result<Setup, Failure> {
         let bare = Scenario { transport: scenario.transport.clone(), ..Scenario::default() };
         let text = bare.to_toml().map_err(Failure::usage)?;
-        Setup::read(&text, paths).map_err(Failure::usage)
+        let fields = text.split_once(HEAD).map_or("", |(_, fields)| fields);
+        let own = fields.lines().take_while(|line| !is_head(line));
+        let own: String = own.flat_map(|line| [line, "\n"]).collect();
+        Setup::read(&own, paths).map_err(Failure::usage)
     }
 
     /// That which a client asks for, if it does.
@@ -53,14 +59,20 @@ impl Setup {
     /// # Errors
     /// If it is none.
     pub(crate) fn asked_for(question: &Policies) -> Result<Option<Setup>, String> {
-        let Some(text) = question.get(ASKED_SCENARIO) else { return Ok(None) };
+        let Some(text) = question.get(ASKED_TRANSPORT) else { return Ok(None) };
+        // Nothing but fields of this table, as others may name files.
+        if let Some(head) = text.lines().find(|line| is_head(line)) {
+            return Err(format!(
+                "{ASKED_TRANSPORT}: found `{head}`; expected fields of [transport] alone"
+            ));
+        }
         let paths = question.get(ASKED_PATHS).map_or(Ok(1), |paths| paths.parse());
         let paths = paths.map_err(|error| format!("{ASKED_PATHS}: {error}; expected a number"))?;
         Setup::read(text, paths).map(Some).map_err(|error| error.to_string())
     }
 
     fn read(text: &str, paths: u32) -> Result<Setup, ScenarioError> {
-        let scenario = Scenario::from_toml(text, ASKED_SCENARIO)?;
+        let scenario = Scenario::from_toml(&format!("{HEAD}{text}"), ASKED_TRANSPORT)?;
         let transport = &scenario.transport;
         let made = |role| {
             let config = transport_config(transport, HttpVersion::H3, paths, role);
@@ -84,13 +96,13 @@ impl Setup {
 
     /// What a server is asked for beside policies.
     pub(crate) fn question(&self) -> impl Iterator<Item = (String, String)> {
-        let parts = [(ASKED_SCENARIO, self.text.clone()), (ASKED_PATHS, self.paths.to_string())];
+        let parts = [(ASKED_TRANSPORT, self.text.clone()), (ASKED_PATHS, self.paths.to_string())];
         parts.into_iter().map(|(name, text)| (name.to_owned(), text))
     }
 
     /// Takes what is no policy away from `question`.
     pub(crate) fn without(mut question: Policies) -> Policies {
-        for name in [ASKED_SCENARIO, ASKED_PATHS] {
+        for name in [ASKED_TRANSPORT, ASKED_PATHS] {
             question.remove(name);
         }
         question
@@ -112,5 +124,52 @@ impl Setup {
     /// If they cannot be.
     pub(crate) fn policies(&self, spec: &PolicySpec) -> Result<Factory, Failure> {
         policies_of(spec, self.initial_window).map_err(Failure::usage)
+    }
+}
+
+/// Whether a line of a scenario begins another table.
+fn is_head(line: &str) -> bool {
+    line.trim_start().starts_with('[')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(transport: &str, paths: &str) -> Result<Option<Setup>, String> {
+        let parts = [(ASKED_TRANSPORT, transport), (ASKED_PATHS, paths)];
+        let question = parts.into_iter().map(|(name, text)| (name.to_owned(), text.to_owned()));
+        Setup::asked_for(&question.collect())
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_a_server_is_asked_for_is_the_transport_of_the_scenario() {
+        let text = "[transport]\nprofile = \"xquic\"\nudp_payload = \"1250B\"\nack_every = 7\n";
+        let scenario = Scenario::from_toml(text, "a.toml").expect("a scenario");
+        let setup = Setup::of(&scenario, 3).expect("a setup");
+        let question: Policies = setup.question().collect();
+        let there = Setup::asked_for(&question).expect("a setup").expect("it is asked for");
+        assert_eq!(there.server, setup.server);
+        assert_eq!((there.server.ack_every, there.server.max_paths), (7, 3));
+        assert_eq!(there.server.max_udp_payload, 1_250);
+        assert_eq!(there.initial_window, scenario.transport.initial_window);
+        assert!(Setup::without(question).is_empty());
+    }
+
+    #[test]
+    fn a_client_asks_for_fields_of_a_transport_and_nothing_else() {
+        assert_eq!(Setup::asked_for(&Policies::new()).expect("nothing").map(drop), None);
+        assert!(asked("ack_every = 2", "2").is_ok());
+        for (transport, paths, told) in [
+            ("ack_every = 2\n[[networks]]\nname = \"a\"", "2", "found `[[networks]]`"),
+            ("networks = []", "2", "networks"),
+            ("ack_every = 0", "2", "ack_every"),
+            ("ack_every = 2", "two", "paths: "),
+            ("ack_every = 2", "1000", "max_paths is 1000, expected 1 to 32"),
+        ] {
+            let error = asked(transport, paths).expect_err(told);
+            assert!(error.contains(told), "{error}");
+        }
     }
 }
