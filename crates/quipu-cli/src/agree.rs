@@ -99,8 +99,9 @@ fn costs_of_this_host() -> Result<HostSpec, Failure> {
 fn given(options: &AgreeOptions) -> Result<Given, Failure> {
     let asked = ScenarioOptions { host: None, ..options.scenario.clone() };
     let mut given = scenario::build(&asked)?;
-    world::settle(&mut given, options.scenario.http.as_deref())?;
     given.compare(&options.compared)?;
+    // As over emulated links.
+    given.set("transport.tls", "quipu agree", Some("rustls"))?;
     given.scenario.policies.baselines = false;
     Ok(given)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use quipu_lab::plan::Maker;
 use quipu_lab::table::Order;
-use quipu_scenario::{Push, Scenario, Tls};
+use quipu_scenario::{Push, Scenario};
 
 use crate::args::{BatchOptions, WorldChoice};
 #[cfg(not(target_os = "linux"))]
@@ -33,10 +33,9 @@ pub(crate) fn as_maker(emulator: &Arc<Emulator>) -> Arc<dyn Maker> {
 }
 
 /// Makes all runs of a scenario over emulated links, writes their results if that was asked for, and prints their
-/// tables. `http` is what the command line says of HTTP.
+/// tables.
 pub(crate) fn run_emulated(
-    mut given: Given,
-    http: Option<&str>,
+    given: Given,
     (options, order): (&BatchOptions, Order),
     own: &Own<'_>,
 ) -> Result<(), Failure> {
@@ -46,7 +45,6 @@ pub(crate) fn run_emulated(
         (*range, "--range", "none"),
         (qlog_runs.is_some(), "--qlog-runs", "none"),
     ])?;
-    settle(&mut given, http)?;
     check(&given.scenario)?;
     let output = scenario::prepare_output(&given.scenario, out.as_deref(), *force)?;
     let logs = logs::of_real_time(&options.logs, "quipu")?;
@@ -72,15 +70,6 @@ pub(crate) fn refuse_simulated<const N: usize>(
     })
 }
 
-/// Sets what loads over emulated links are: HTTP/3 with real cryptography.
-///
-/// # Errors
-/// If the command line asks for something else.
-pub(crate) fn settle(given: &mut Given, http: Option<&str>) -> Result<(), Failure> {
-    page_loads::over_h3(given, http, page_loads::EMULATED)?;
-    given.set("transport.tls", page_loads::EMULATED, Some("rustls"))
-}
-
 /// Checks that a scenario asks for nothing that only simulated runs can be.
 ///
 /// # Errors
@@ -93,8 +82,11 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), Failure> {
         (scenario.clients.count > 1, "clients", "one"),
         (scenario.host != usual.host, "host", "none, as hosts are real,"),
         (scenario.series != usual.series, "series", "none"),
-        (transport.tls != Tls::Rustls, "transport.tls", "rustls"),
-        (transport.server_write_chunk.is_some(), "transport.server_write_chunk", "none"),
+        (
+            transport.request_limit != usual.transport.request_limit,
+            "transport.request_limit",
+            "128",
+        ),
         (scenario.push != Push::None, "push", "none"),
         // Servers think for as long as is likely.
         (scenario.compute != usual.compute, "compute", "likely"),

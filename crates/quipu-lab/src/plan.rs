@@ -20,7 +20,7 @@ pub use maker::{MakeError, Maker};
 use quipu_record::Provenance;
 use quipu_scenario::units::Unit;
 use quipu_scenario::{
-    Finding, HttpVersion, Network, Priorities, Scenario, ScenarioError, Series, SeriesEnds,
+    Finding, HttpVersion, Network, Priorities, Scenario, ScenarioError, Series, SeriesEnds, Tls,
     check_origins, distinct, split_hash, with_hash,
 };
 pub use run_network::RunNetwork;
@@ -268,12 +268,13 @@ impl Plan {
         self.program.provenance(self.rows().flat_map(PolicyRow::specs))
     }
 
-    /// The same plan for runs over emulated links, which `maker` makes and are never the same twice: all networks have
-    /// the scenario's number of runs.
+    /// The same plan for runs over emulated links, which `maker` makes, have real cryptography and are never the same
+    /// twice: all networks have the scenario's number of runs.
     #[must_use]
     pub fn emulated(mut self, maker: Arc<dyn Maker>) -> Plan {
         self.world = World::Emulated;
         self.maker = Some(maker);
+        self.scenario.transport.tls = Tls::Rustls;
         for planned in &mut self.networks {
             planned.runs = self.scenario.runs;
         }

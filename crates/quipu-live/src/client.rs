@@ -9,13 +9,16 @@ use tokio::sync::watch;
 use crate::body::{CHUNK, send_body};
 use crate::error::ExchangeError;
 use crate::tcp::{TcpClient, TcpExchange};
+use crate::tree::Http2Tree;
 
 /// A client with a connection, or several, to a server.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum Client {
-    /// HTTP/3 over QUIC.
+    /// HTTP/3 over QUIC, or HTTP/2 over QUIC whose server goes by urgencies.
     Http3(Http3Client),
+    /// HTTP/2 over QUIC, whose server knows the browser's dependency tree.
+    Http2Tree(Http2Tree),
     /// HTTP/1.1 or HTTP/2 over the kernel's TCP.
     Tcp(TcpClient),
 }
@@ -23,6 +26,12 @@ pub enum Client {
 impl From<&Http3Client> for Client {
     fn from(client: &Http3Client) -> Client {
         Client::Http3(client.clone())
+    }
+}
+
+impl From<&Http2Tree> for Client {
+    fn from(client: &Http2Tree) -> Client {
+        Client::Http2Tree(client.clone())
     }
 }
 
@@ -48,7 +57,7 @@ impl Client {
         urgency: Urgency,
     ) -> Result<Exchange, ExchangeError> {
         match self {
-            Client::Http3(client) => {
+            Client::Http3(client) | Client::Http2Tree(Http2Tree { client, .. }) => {
                 Ok(Exchange::Http3(Box::new(client.request(head, body > 0).await?)))
             }
             Client::Tcp(client) => {
@@ -57,10 +66,20 @@ impl Client {
         }
     }
 
+    /// The browser's dependency tree, if the server knows it.
+    pub(crate) fn tree(&self) -> Option<&Http2Tree> {
+        match self {
+            Client::Http2Tree(tree) => Some(tree),
+            Client::Http3(_) | Client::Tcp(_) => None,
+        }
+    }
+
     /// Its paths, as far as they are known: those of the kernel are not.
     pub(crate) fn paths(&self) -> Vec<PathInfo> {
         match self {
-            Client::Http3(client) => client.connection().paths(),
+            Client::Http3(client) | Client::Http2Tree(Http2Tree { client, .. }) => {
+                client.connection().paths()
+            }
             Client::Tcp(_) => Vec::new(),
         }
     }

@@ -22,7 +22,7 @@ impl Clock {
     }
 
     /// Waits until then; for ever if there is no such time.
-    pub(crate) async fn sleep_until(&self, at: Option<Instant>) {
+    pub async fn sleep_until(&self, at: Option<Instant>) {
         match at {
             Some(at) => quipu_tokio::sleep(at.saturating_since(self.now())).await,
             None => std::future::pending().await,

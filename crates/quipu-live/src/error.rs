@@ -16,6 +16,14 @@ pub enum ExchangeError {
     /// Over TCP.
     #[error(transparent)]
     Tcp(#[from] TcpFailure),
+    /// The server has no objects to warm a connection up.
+    #[error("{path}: status {status}, expected a small object to warm the connection up")]
+    WarmUp {
+        /// Where it was asked for one.
+        path: &'static str,
+        /// Its answer.
+        status: u16,
+    },
 }
 
 /// A page that was not loaded.

@@ -1,7 +1,8 @@
 //! Page loads over real uplinks, measured as those of the laboratory.
 //!
-//! - [`load`]: what a browser would ask for, over an HTTP/3 connection, when and as urgently as it would.
-//! - [`Client`]: what it is asked over; [`tcp`] has HTTP/1.1 and HTTP/2 over the kernel's TCP and Multipath TCP, to
+//! - [`load`]: what a browser would ask for, over a connection, when and as urgently as it would.
+//! - [`warm_up`]: small objects before that, on the same connection.
+//! - [`Client`]: what it is asked over; [`Http2Tree`] is HTTP/2 over QUIC with the browser's dependency tree, [`tcp`] has HTTP/1.1 and HTTP/2 over the kernel's TCP and Multipath TCP, to
 //!   compare with.
 //! - [`Loaded`]: the record of the load, and what the server answered unlike the recording.
 //! - [`Clock`]: the time of one load.
@@ -19,8 +20,12 @@ mod exchange;
 mod head;
 mod load;
 pub mod tcp;
+mod tree;
+mod warm_up;
 
 pub use client::Client;
 pub use clock::Clock;
 pub use error::{ExchangeError, LoadError};
 pub use load::{Difference, Loaded, load};
+pub use tree::Http2Tree;
+pub use warm_up::warm_up;

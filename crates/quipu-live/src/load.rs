@@ -15,9 +15,10 @@ use tokio::task::JoinSet;
 
 use crate::client::Client;
 use crate::clock::Clock;
-use crate::error::LoadError;
+use crate::error::{ExchangeError, LoadError};
 use crate::exchange::{Ask, News, Teller, What, send_all};
 use crate::head;
+use crate::tree::{Http2Tree, Nodes};
 
 /// News that wait to be heard; our choice. Then responses are read no further.
 const NEWS: usize = 1_024;
@@ -77,6 +78,8 @@ pub async fn load(
         open: BTreeMap::new(),
         differences: Vec::new(),
         asks,
+        nodes: client.tree().map_or_else(Nodes::default, Http2Tree::nodes),
+        tree: client.tree().cloned(),
     };
     if !visit.loading.has_begun() {
         visit.loading.begin(clock.now());
@@ -122,10 +125,16 @@ struct Visit {
     open: BTreeMap<ObjectId, Open>,
     differences: Vec<Difference>,
     asks: mpsc::UnboundedSender<Ask>,
+    /// What requests are called in the browser's scheme.
+    nodes: Nodes,
+    /// The tree that the server knows, if it does.
+    tree: Option<Http2Tree>,
 }
 
 /// A request that is not answered in full.
 struct Open {
+    /// What the browser's scheme calls it.
+    node: StreamId,
     status: u16,
     received: Bytes,
     urgency: watch::Sender<Option<Urgency>>,
@@ -136,37 +145,49 @@ impl Visit {
     fn ask(&mut self, now: Instant) -> Result<(), LoadError> {
         if self.awaits_layout && self.loading.is_laid_out() {
             self.awaits_layout = false;
-            self.reprioritise();
+            self.reprioritise()?;
         }
         while let Some(id) = self.loading.poll_request(now) {
             let known = self.loading.object(id).zip(self.loading.facts(id));
             let Some((object, facts)) = known else { continue };
-            let signal = self.scheme.priority_for(&facts, node(id));
-            let head = head::of(object, signal)
+            // Requests are sent in this order.
+            let node = self.nodes.next();
+            let signal = self.scheme.priority_for(&facts, node);
+            let head = head::of(object, signal, self.tree.is_some())
                 .map_err(|reason| LoadError::Url { url: object.url.clone(), reason })?;
             let (sender, urgency) = watch::channel(None);
             let body = object.request.body.0;
             let first_urgency = head::urgency(signal);
             // They are taken for as long as this lives.
             let _ = self.asks.send(Ask { object: id, head, body, first_urgency, urgency });
-            let open = Open { status: 0, received: Bytes::ZERO, urgency: sender };
+            let open = Open { node, status: 0, received: Bytes::ZERO, urgency: sender };
             self.open.insert(id, open);
         }
         Ok(())
     }
 
     /// Layout has shown what is in view: images under way get another priority.
-    fn reprioritise(&mut self) {
+    fn reprioritise(&mut self) -> Result<(), LoadError> {
         for (&object, open) in &self.open {
             if !self.loading.is_visible(object) {
                 continue;
             }
             let facts = self.loading.facts(object);
-            let change = facts.and_then(|facts| self.scheme.reprioritise(&facts, node(object)));
-            if let Some((level, incremental)) = change.and_then(|change| change.urgency) {
-                open.urgency.send_replace(Some(Urgency { level, incremental }));
+            let change = facts.and_then(|facts| self.scheme.reprioritise(&facts, open.node));
+            let Some(change) = change else { continue };
+            match (&self.tree, change.urgency) {
+                (Some(tree), _) => {
+                    let mut places = change.places.into_iter();
+                    let told = places.try_for_each(|(node, place)| tree.place(node, place));
+                    told.map_err(|error| self.failed(object, error.into()))?;
+                }
+                (None, Some((level, incremental))) => {
+                    open.urgency.send_replace(Some(Urgency { level, incremental }));
+                }
+                (None, None) => {}
             }
         }
+        Ok(())
     }
 
     fn hear(&mut self, News { object, at, what }: News) -> Result<(), LoadError> {
@@ -184,33 +205,30 @@ impl Visit {
                 self.loading.on_body_bytes(object, Bytes(received), at);
             }
             What::End => {
-                self.scheme.on_closed(node(object));
                 let recorded = self.loading.object(object).map(|object| object.response_bytes);
                 let recorded = recorded.unwrap_or_default();
-                if let Some(Open { status, received, .. }) = self.open.remove(&object)
-                    && (status >= FAILED_STATUS || received != recorded)
-                {
-                    self.differences.push(Difference { object, status, received, recorded });
+                if let Some(Open { node, status, received, .. }) = self.open.remove(&object) {
+                    self.scheme.on_closed(node);
+                    if status >= FAILED_STATUS || received != recorded {
+                        self.differences.push(Difference { object, status, received, recorded });
+                    }
                 }
                 self.loading.on_end(object, at);
             }
-            What::Failed(source) => {
-                let url = self.loading.object(object).map(|object| object.url.clone());
-                return Err(LoadError::Exchange { url: url.unwrap_or_default(), source });
-            }
+            What::Failed(source) => return Err(self.failed(object, source)),
         }
         Ok(())
+    }
+
+    fn failed(&self, object: ObjectId, source: ExchangeError) -> LoadError {
+        let url = self.loading.object(object).map(|object| object.url.clone());
+        LoadError::Exchange { url: url.unwrap_or_default(), source }
     }
 
     fn unfinished(&self, after: Duration) -> LoadError {
         let (open, objects) = (self.loading.open(), self.loading.objects().len());
         LoadError::Unfinished { after, open, objects }
     }
-}
-
-/// What the browser's scheme calls the request for an object: a stream of its own, other than the root.
-fn node(object: ObjectId) -> StreamId {
-    StreamId(4 * (u64::from(object.0) + 1))
 }
 
 #[cfg(test)]
@@ -247,6 +265,8 @@ mod tests {
             open: BTreeMap::new(),
             differences: Vec::new(),
             asks,
+            nodes: Nodes::default(),
+            tree: None,
         };
         let hear = |visit: &mut Visit, object, what| {
             visit

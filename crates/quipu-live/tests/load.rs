@@ -8,11 +8,14 @@ use http::{HeaderValue, Response};
 use quipu_base::{Bytes as Size, Duration};
 use quipu_lab::loading::Loading;
 use quipu_lab::pages::RunPage;
-use quipu_live::{Clock, LoadError, Loaded, load};
-use quipu_policy::Registry;
+use quipu_live::{Client, Clock, Http2Tree, LoadError, Loaded, load, warm_up};
+use quipu_policy::{NodeId, PriorityEdit, Registry};
 use quipu_scenario::Scenario;
-use quipu_tokio::http3::{ALPN, Http3Client, Http3Request, Http3Server};
+use quipu_tokio::http3::{
+    ALPN, HTTP2_ALPN, Http2ClientConfig, Http3Client, Http3Request, Http3Server,
+};
 use quipu_tokio::identity::{ServerIdentity, pinned};
+use quipu_tokio::replay::{Call, Input, Recording};
 use quipu_tokio::{ClientConfig, Endpoint, ServerConfig, TransportConfig, policies};
 use quipu_web::page::{Blocking, Discovery, Object, ObjectId, ObjectKind, Page};
 use quipu_web::scheme::BrowserScheme;
@@ -49,21 +52,28 @@ async fn answer(request: Http3Request, seen: Seen) {
 }
 
 struct Setup {
-    client: Http3Client,
+    client: Client,
     seen: Seen,
     _ends: [Endpoint; 2],
 }
 
 impl Setup {
     async fn new() -> Setup {
+        Setup::speaking(ALPN, &Recording::default()).await
+    }
+
+    /// Over HTTP/2 the server knows the browser's tree. What the server's connection is told goes into `recording`.
+    async fn speaking(alpn: &[u8], recording: &Recording) -> Setup {
+        let is_http2 = alpn == HTTP2_ALPN;
         let identity = ServerIdentity::generate("quipu.test").unwrap();
         let transport = Arc::new(TransportConfig::default());
         let chosen = || policies(&Registry::builtin(), "").unwrap();
-        let tls = Arc::new(identity.tls(&[ALPN]).unwrap());
+        let tls = Arc::new(identity.tls(&[alpn]).unwrap());
         let config = ServerConfig::new(tls, Arc::clone(&transport), chosen());
         let any = "127.0.0.1:0".parse().unwrap();
-        let server = Endpoint::server(config).listen(any).bind().unwrap();
-        let tls = Arc::new(pinned(identity.pin(), &[ALPN]).unwrap());
+        let server = Endpoint::server(config).record_inputs(recording);
+        let server = server.listen(any).bind().unwrap();
+        let tls = Arc::new(pinned(identity.pin(), &[alpn]).unwrap());
         let config = ClientConfig::new(tls, transport, chosen());
         let client = Endpoint::client().bind().unwrap();
         let address = server.local_addresses()[0];
@@ -73,25 +83,38 @@ impl Setup {
         let seen = Seen::default();
         let told = Arc::clone(&seen);
         tokio::spawn(async move {
-            let server = Http3Server::new(there, Default::default()).unwrap();
+            let server = match is_http2 {
+                true => Http3Server::http2(there, Default::default()),
+                false => Http3Server::new(there, Default::default()),
+            };
+            let server = server.unwrap();
             while let Ok(request) = server.accept().await {
                 tokio::spawn(answer(request, Arc::clone(&told)));
             }
         });
-        let here = Http3Client::new(here, Default::default()).unwrap();
+        let here: Client = if is_http2 {
+            let config = Http2ClientConfig { tree: true, ..Default::default() };
+            let here = Http3Client::http2(here, config).unwrap();
+            (&Http2Tree::new(here, &browser()).unwrap()).into()
+        } else {
+            (&Http3Client::new(here, Default::default()).unwrap()).into()
+        };
         Setup { client: here, seen, _ends: [server, client] }
     }
 
     async fn load(&self, page: Page, limit: Duration) -> Result<Loaded, LoadError> {
         let scenario = Scenario { reprioritise: Default::default(), ..Scenario::default() };
         let loading = Loading::new(RunPage { page: Arc::new(page) }, &scenario);
-        let browser = BrowserScheme::builtin("chrome").unwrap();
-        load(&self.client, loading, &browser, Clock::start(), limit).await
+        load(self.client.clone(), loading, &browser(), Clock::start(), limit).await
     }
 
     fn seen(&self) -> Vec<(String, String)> {
         self.seen.lock().unwrap().clone()
     }
+}
+
+fn browser() -> BrowserScheme {
+    BrowserScheme::builtin("chrome").unwrap()
 }
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -185,4 +208,49 @@ async fn a_page_that_does_not_come_in_time_and_a_server_that_goes_are_errors() {
         matches!(&error, LoadError::Exchange { url, .. } if url.ends_with("/never")),
         "{error}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn over_http_2_the_servers_tree_is_the_browsers_also_of_a_warm_connection() {
+    let recording = Recording::default();
+    let setup = Setup::speaking(HTTP2_ALPN, &recording).await;
+    let authority = "a.example".parse().unwrap();
+    warm_up(setup.client.clone(), &browser(), (&authority, "/700"), 2).await.unwrap();
+    let objects = vec![
+        object(0, "/20000", ObjectKind::Document, 20_000),
+        child(1, "/50000", ObjectKind::Stylesheet, 50_000),
+        child(2, "/300000", ObjectKind::Image, 300_000),
+    ];
+    setup.load(Page::new("page", objects).unwrap(), LIMIT).await.unwrap();
+    let seen = setup.seen();
+    assert_eq!(seen.len(), 5);
+    assert!(seen.iter().all(|(_, priority)| priority.is_empty()), "{seen:?}");
+    // What each request, by its stream, was said to be: weight and parent, as Chrome has them.
+    let inserted: Vec<(u64, u64, u16, bool)> = recording
+        .take()
+        .steps
+        .into_iter()
+        .filter_map(|step| match step.input {
+            Input::Call(
+                _,
+                Call::EditPriority(PriorityEdit::Insert { node, parent, weight, exclusive }),
+            ) => Some((node.0, parent.0, weight, exclusive)),
+            _ => None,
+        })
+        .collect();
+    let of = |node: u64| inserted.iter().find(|it| it.0 == node).map(|it| (it.1, it.2, it.3));
+    let (document, style, image) = (of(12), of(16), of(20));
+    assert_eq!(document, Some((NodeId::ROOT.0, 256, true)), "{inserted:?}");
+    assert_eq!(style, Some((12, 256, true)), "{inserted:?}");
+    assert_eq!(image.map(|(parent, ..)| parent), Some(16), "{inserted:?}");
+    assert!(image.unwrap().1 < 256, "{inserted:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_without_what_warms_a_connection_up_is_told() {
+    let setup = Setup::new().await;
+    let authority = "a.example".parse().unwrap();
+    let place = (&authority, "/missing/3");
+    let error = warm_up(setup.client.clone(), &browser(), place, 1).await.unwrap_err();
+    assert!(error.to_string().starts_with("/missing/3: status 404, expected"), "{error}");
 }

@@ -8,7 +8,8 @@
 //! - [`http3::Server`]: HTTP/3, over all paths that clients open;
 //! - [`tcp::Server`]: HTTP/1.1 and HTTP/2 over TCP and TLS, which announces HTTP/3 on the same port.
 //!
-//! [`experiments`] are further endpoints, with policies that clients choose.
+//! [`experiments`] are further endpoints, with policies that clients choose; [`warm_up`] is what clients of a recorded page
+//! may ask for before it.
 //!
 //! [`Certificates`] is the certificate that the listeners of TCP and QUIC share, reloaded when its files change.
 //!
@@ -66,6 +67,7 @@ pub mod metrics;
 mod replay;
 mod site;
 pub mod tcp;
+pub mod warm_up;
 
 pub use access::Recorded;
 pub use body::Body;

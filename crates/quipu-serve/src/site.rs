@@ -11,6 +11,7 @@ use tower_service::Service;
 use crate::body::Body;
 use crate::files::Files;
 use crate::replay::Replay;
+use crate::warm_up;
 
 /// One of the services of this crate. It is always ready.
 #[derive(Clone, Debug)]
@@ -18,7 +19,7 @@ use crate::replay::Replay;
 pub enum Site {
     /// The files of a folder.
     Files(Files),
-    /// A recorded page.
+    /// A recorded page, and what [warms a connection up](warm_up).
     Replay(Replay),
 }
 
@@ -38,6 +39,9 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         match self {
             Site::Files(files) => files.call(request),
+            Site::Replay(_) if request.uri().path() == warm_up::PATH => {
+                Box::pin(async { Ok(warm_up::response()) })
+            }
             Site::Replay(replay) => replay.call(request),
         }
     }

@@ -15,13 +15,13 @@ pub(crate) fn run(options: &CompareOptions, own: &Own<'_>) -> Result<(), Failure
         return live::run(options, url, given(options)?, own);
     }
     if options.world.world == WorldChoice::Emulated {
-        let ScenarioOptions { http, tls, host, .. } = &options.scenario;
+        let ScenarioOptions { tls, host, .. } = &options.scenario;
         world::refuse_simulated([
             (tls.is_some(), "--tls", "none"),
             (host.is_some(), "--host", "none, as hosts are real,"),
         ])?;
         let how = (&options.batch, order(options));
-        return world::run_emulated(given(options)?, http.as_deref(), how, own);
+        return world::run_emulated(given(options)?, how, own);
     }
     let given = given(options)?;
     page_loads::check_simulated(&given.scenario)?;

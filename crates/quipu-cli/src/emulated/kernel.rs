@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use http::uri::Authority;
 use quipu_emu::{Host, HostId, Topology};
 use quipu_lab::base::Instant;
 use quipu_lab::path_record;
@@ -18,7 +19,7 @@ use quipu_tokio::tcp::TcpOptions;
 use quipu_tokio::tokio;
 
 use crate::failure::Failure;
-use crate::page_loads::{CONNECT_WITHIN, check_statuses, started};
+use crate::page_loads::{CONNECT_WITHIN, check_statuses, started, warm_up};
 
 /// How long both ends have to hear that connections over TCP are over. Our choice, more than a round trip.
 const FAREWELL: Duration = Duration::from_millis(300);
@@ -105,6 +106,8 @@ impl Setup<'_> {
         })?;
         let client = client.map_err(Failure::run)?;
         let connected = clock.now();
+        let at: Authority = self.server.to_string().parse().map_err(Failure::run)?;
+        warm_up(&(&client).into(), Some(&at), plan).await?;
         let limit = plan.scenario.time_limit;
         let loaded = quipu_live::load(&client, loading, &plan.browser, clock, limit).await;
         let after = self.received();

@@ -49,14 +49,13 @@ pub(crate) fn run(options: &LoadOptions, own: &Own<'_>) -> Result<(), Failure> {
 }
 
 /// The load over emulated links.
-fn emulated(options: &LoadOptions, mut given: Given, own: &Own<'_>) -> Result<(), Failure> {
-    let ScenarioOptions { http, tls, host, .. } = &options.scenario;
+fn emulated(options: &LoadOptions, given: Given, own: &Own<'_>) -> Result<(), Failure> {
+    let ScenarioOptions { tls, host, .. } = &options.scenario;
     world::refuse_simulated([
         (tls.is_some(), "--tls", "none"),
         (host.is_some(), "--host", "none, as hosts are real,"),
         (options.har.is_some(), "--har", "none"),
     ])?;
-    world::settle(&mut given, http.as_deref())?;
     world::check(&given.scenario)?;
     let logs = logs::of_real_time(&options.logs, "quipu load")?;
     let emulator = world::Emulator::new(own, logs.clone())?;

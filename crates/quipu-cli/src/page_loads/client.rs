@@ -15,7 +15,7 @@ use quipu_tokio::{Endpoint, policies};
 
 use super::setup::Setup;
 use super::ways::Way;
-use super::{Server, asked, check_statuses};
+use super::{Server, asked, check_statuses, versions};
 use crate::args::LivePolicies;
 use crate::failure::Failure;
 use crate::live;
@@ -89,7 +89,8 @@ impl Client<'_> {
         let config = match &self.setup {
             Some(setup) => {
                 let factory = setup.policies(&row.spec)?;
-                self.server.config_with(factory, setup.client_transport())?
+                let version = versions::of(self.plan, cell);
+                self.server.config_with(factory, setup.client_transport(), version)?
             }
             None => {
                 let text = row.spec.to_string();

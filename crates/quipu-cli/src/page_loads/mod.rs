@@ -6,6 +6,7 @@
 mod asked;
 mod client;
 mod setup;
+mod versions;
 mod ways;
 
 use std::net::SocketAddr;
@@ -14,12 +15,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Uri;
+use http::uri::Authority;
 use quipu_lab::base::Instant;
 use quipu_lab::loading::Loading;
 use quipu_lab::plan::{Cell, Plan};
 use quipu_live::{Clock, Difference, Loaded};
 use quipu_scenario::{HttpVersion, Origins, Scenario, Start, Transport};
-use quipu_tokio::http3::{ALPN, ErrorCode, Http3Client};
+use quipu_tokio::http3::ErrorCode;
 use quipu_tokio::tokio::time::timeout;
 use quipu_tokio::{ClientConfig, Connection, Endpoint, TransportConfig, tokio};
 
@@ -76,10 +78,10 @@ impl<'a> Server<'a> {
     /// # Errors
     /// If the options of certificates are wrong.
     pub(crate) fn config(&self, policies: Factory) -> Result<ClientConfig, Failure> {
-        self.config_with(policies, live::transport())
+        self.config_with(policies, live::transport(), HttpVersion::H3)
     }
 
-    /// The same with other settings of the transport.
+    /// The same with other settings of the transport, which carries `version`.
     ///
     /// # Errors
     /// As [`Server::config`].
@@ -87,9 +89,11 @@ impl<'a> Server<'a> {
         &self,
         policies: Factory,
         transport: Arc<TransportConfig>,
+        version: HttpVersion,
     ) -> Result<ClientConfig, Failure> {
         let UplinkOptions { pin, ca, .. } = self.options;
-        let tls = live::tls_or_host(pin.as_deref(), ca.as_deref().map(Path::new), ALPN)?;
+        let (ca, alpn) = (ca.as_deref().map(Path::new), versions::alpn(version));
+        let tls = live::tls_or_host(pin.as_deref(), ca, alpn)?;
         Ok(ClientConfig::new(Arc::new(tls), transport, policies))
     }
 
@@ -140,18 +144,46 @@ impl<'a> Server<'a> {
         let (loading, clock) = started(plan, cell)?;
         let connection = self.connect(endpoint, config, addresses).await?;
         let connected = clock.now();
-        if plan.scenario.transport.start != Start::Cold {
-            wait_for_paths(endpoint, &connection).await;
-        }
-        let client = Http3Client::new(connection.clone(), Default::default());
-        let client = client.map_err(Failure::run)?;
+        let client = versions::client(connection.clone(), (plan, cell)).map_err(Failure::run)?;
         let limit = plan.scenario.time_limit;
-        let loaded = quipu_live::load(&client, loading, &plan.browser, clock, limit).await;
+        let start = plan.scenario.transport.start;
+        let paths = async {
+            if start != Start::Cold {
+                wait_for_paths(endpoint, &connection).await;
+            }
+            Ok(())
+        };
+        let at = self.url.authority();
+        let ready = async { tokio::try_join!(paths, warm_up(&client, at, plan)).map(drop) };
+        let end = clock.now() + limit;
+        tokio::select! {
+            ready = ready => ready?,
+            () = clock.sleep_until(Some(end)) => {
+                return Err(Failure::Run(format!("start: not {start} after {limit}")));
+            }
+        }
+        let loaded = quipu_live::load(client, loading, &plan.browser, clock, limit).await;
         connection.close(ErrorCode::NO_ERROR.0, b"");
         let mut loaded = loaded.map_err(Failure::run)?;
         loaded.record.connect_time = connected - Instant::ZERO;
         Ok(loaded)
     }
+}
+
+/// Warms a connection to the server at `at` up, if the scenario says so.
+///
+/// # Errors
+/// If the server does not have what does it.
+pub(crate) async fn warm_up(
+    client: &quipu_live::Client,
+    at: Option<&Authority>,
+    plan: &Plan,
+) -> Result<(), Failure> {
+    let (Start::Warm(objects), Some(at)) = (plan.scenario.transport.start, at) else {
+        return Ok(());
+    };
+    let place = (at, quipu_serve::warm_up::PATH);
+    quipu_live::warm_up(client.clone(), &plan.browser, place, objects).await.map_err(Failure::run)
 }
 
 /// The load of `cell`, and its clock, which starts now. It has begun if the first request opens the connection.
@@ -207,6 +239,10 @@ pub(crate) fn check(scenario: &Scenario, option: &str) -> Result<(), Failure> {
     let usual = Transport { start, tls, ..Transport::default() };
     refuse(scenario.transport != usual, "transport", "no field but start set", option)?;
     check_simulated(scenario)?;
+    let versions = &scenario.http;
+    refuse(versions.iter().any(|version| version != HttpVersion::H3), "http", "h3", option)?;
+    let is_warm = matches!(scenario.transport.start, Start::Warm(_));
+    refuse(is_warm, "start", "cold or paths-ready", option)?;
     check_load(scenario, option)
 }
 
@@ -228,16 +264,10 @@ pub(crate) fn check_simulated(scenario: &Scenario) -> Result<(), Failure> {
 /// # Errors
 /// If it does.
 pub(crate) fn check_load(scenario: &Scenario, option: &str) -> Result<(), Failure> {
-    let is_other = scenario.http.has(HttpVersion::H2) || scenario.http.is_raw();
-    refuse(is_other, "http", "h3", option)?;
+    let is_other = |version| !matches!(version, HttpVersion::H2 | HttpVersion::H3);
+    refuse(scenario.http.iter().any(is_other), "http", "h2 or h3", option)?;
     refuse(scenario.session > 1, "session", "a single page", option)?;
-    refuse(scenario.origins == Origins::Recorded, "origins", "one connection", option)?;
-    refuse(
-        matches!(scenario.transport.start, Start::Warm(_)),
-        "start",
-        "cold or paths-ready",
-        option,
-    )
+    refuse(scenario.origins == Origins::Recorded, "origins", "one connection", option)
 }
 
 /// Fails if a field is wrong.

@@ -78,9 +78,11 @@ impl Setup {
             let config = transport_config(transport, HttpVersion::H3, paths, role);
             let wrong = |error| ScenarioError::invalid("transport", error, "values that can be");
             let config = config.map_err(wrong)?;
+            // What a server writes to a stream at a time is not sent before it writes more.
+            let written = transport.server_write_chunk.filter(|_| role == Role::Server);
             Ok::<_, ScenarioError>(Arc::new(TransportConfig {
                 send_buffer: MOST_HELD,
-                max_unsent: MOST_HELD,
+                max_unsent: written.unwrap_or(MOST_HELD),
                 idle_timeout: IDLE,
                 ..config
             }))

@@ -10,6 +10,7 @@ use quipu_http::field::FieldList;
 use quipu_http::transport::quic::Carrier as _;
 use quipu_quic::ConnectionEvent;
 use quipu_sim::Outgoing;
+use quipu_web::load::WARM_UP_BYTES;
 use quipu_web::page::{Object, ObjectId, Page};
 
 use super::application::Application;
@@ -24,8 +25,6 @@ use super::wire::{Wire, mux};
 use crate::pages::{PageLoadError, body_parts};
 use quipu_record::End;
 
-/// Bytes of an object that only warms the connection up: as in the framework paper.
-const WARM_UP_BYTES: Bytes = Bytes(2_600);
 /// Where the bytes of such an object are taken from: no page has so many objects.
 const WARM_UP_BODY: ObjectId = ObjectId(u32::MAX);
 

@@ -121,6 +121,16 @@ impl Http3Client {
             notified.await;
         }
     }
+
+    /// Tells the server a place in the dependency tree, over HTTP/2 with one: that of a request, also of one that is still
+    /// to be made, or of a group that never carries data. `node` is the number of the stream; the requests of this client
+    /// have 4, 8 and so on, in their order. HTTP/3 has no such tree, and nothing is sent.
+    ///
+    /// # Errors
+    /// See [`Http3Error`].
+    pub fn place(&self, node: StreamId, place: StreamPriority) -> Result<(), Http3Error> {
+        self.session.call(|state, streams| state.end.place(streams, node, place))?
+    }
 }
 
 /// A request, and its response.

@@ -32,7 +32,7 @@ mod session;
 
 pub use http;
 pub use quipu_http::h2::{
-    Limits as Http2Limits, ServerConfig as Http2ServerConfig, StreamPriority,
+    FrameStreamId, Limits as Http2Limits, ServerConfig as Http2ServerConfig, StreamPriority,
 };
 pub use quipu_http::h3::{
     BodyError, ClientConfig, ErrorCode, Failure, Limits, RequestError, RespondError, ServerConfig,

@@ -22,6 +22,9 @@ use serde::{Deserialize, Serialize};
 use self::children::Children;
 use crate::page::{Discovery, Object, ObjectId, Page};
 
+/// Bytes of an object that only warms a connection up before a page: as in the framework paper.
+pub const WARM_UP_BYTES: Bytes = Bytes(2_600);
+
 /// When objects are discovered.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
