@@ -452,6 +452,12 @@ pub(crate) struct ReproduceOptions {
     /// Few runs of each combination, for a first look
     #[arg(long)]
     pub(crate) quick: bool,
+    /// Runs of each combination, at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) runs: Option<u32>,
+    /// Judge claims in each experiment's own scenario alone, not with the other values of what its paper leaves open
+    #[arg(long)]
+    pub(crate) no_settings: bool,
     /// Folder for results: one folder for each id, and the verdicts of all
     #[arg(long, value_name = "DIR", default_value = "results/reproduce")]
     pub(crate) out: PathBuf,
@@ -467,7 +473,7 @@ pub(crate) struct ReproduceOptions {
     pub(crate) shuffles: u32,
     /// Write the verdicts on all ids, or on those named, into a page of the docs, replacing its earlier verdicts on
     /// them
-    #[arg(long, value_name = "FILE.md", conflicts_with_all = ["list", "check_docs"])]
+    #[arg(long, value_name = "FILE.md", conflicts_with_all = ["list", "check_docs", "runs", "no_settings"])]
     pub(crate) docs: Option<PathBuf>,
     /// Check that such a page is unmodified and covers these experiments; run nothing
     #[arg(long, value_name = "FILE.md", conflicts_with_all = ["names", "list"])]

@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use quipu_lab::plan::Maker;
 use quipu_lab::table::{Align, Grid};
 use quipu_record::verdict::{Counts, Judged};
 use quipu_scenario::experiment::Case;
 use quipu_study::reproduce::{
-    Job, Page, Place, Progress, Todo, builtin, choose, reproduce, rules, survivors, terminal,
+    Effort, Job, Origin, Page, Place, Progress, Todo, beside, builtin, choose, reproduce, rules, survivors, terminal,
     unexplained,
 };
 
@@ -17,6 +18,9 @@ use crate::failure::Failure;
 use crate::own::Own;
 use crate::terminal::{Format, Terminal, json};
 use crate::{progress, stop, world};
+
+/// The folder of simulated runs, beside emulated ones.
+const SIMULATED: &str = "simulated";
 
 pub(crate) fn run(options: &ReproduceOptions, own: &Own<'_>) -> Result<(), Failure> {
     if let Some(file) = &options.check_docs {
@@ -40,11 +44,15 @@ pub(crate) fn run(options: &ReproduceOptions, own: &Own<'_>) -> Result<(), Failu
         ])?;
     }
     let maker = emulator.as_ref().map(world::as_maker);
-    let made = |(case, origin): (Case, _)| {
-        Job::new(case, &origin, options.quick, own.registry, &own.program, maker.as_ref())
+    let runs = options.runs;
+    let effort = Effort { quick: options.quick, runs, settings: !options.no_settings };
+    let planned = |maker: Option<&Arc<dyn Maker>>| {
+        let made = |(case, origin): &(Case, Origin)| {
+            Job::new(case.clone(), origin, effort, own.registry, &own.program, maker)
+        };
+        chosen.iter().map(made).collect::<Result<Vec<Job>, _>>().map_err(Failure::usage)
     };
-    let jobs = chosen.into_iter().map(made).collect::<Result<Vec<Job>, _>>();
-    let jobs = jobs.map_err(Failure::usage)?;
+    let jobs = planned(maker.as_ref())?;
     if emulator.is_some() {
         jobs.iter().flat_map(Job::plans).try_for_each(|plan| world::check(&plan.scenario))?;
     }
@@ -59,9 +67,20 @@ pub(crate) fn run(options: &ReproduceOptions, own: &Own<'_>) -> Result<(), Failu
         jobs: options.jobs.map(usize::from),
         deals: options.shuffles,
     };
+    let cancelled = Arc::new(AtomicBool::new(false));
+    stop::on_request(&cancelled)?;
+    // The same in the simulator, to compare with.
+    let simulated = match emulator {
+        None => None,
+        Some(_) => {
+            let place = Place { out: options.out.join(SIMULATED), ..place.clone() };
+            let todo = Todo::new(planned(None)?, &place).map_err(Failure::usage)?;
+            Some(run_all(todo, &place, (ids, &cancelled), None)?)
+        }
+    };
     let todo = Todo::new(jobs, &place).map_err(Failure::usage)?;
     let table = (options.format.format == Format::Table).then_some(own.terminal);
-    let all = run_all(todo, &place, ids, table);
+    let all = run_all(todo, &place, (ids, &cancelled), table);
     if let Some(emulator) = &emulator {
         emulator.write(&options.out)?;
     }
@@ -69,6 +88,10 @@ pub(crate) fn run(options: &ReproduceOptions, own: &Own<'_>) -> Result<(), Failu
     match options.format.format {
         Format::Table => {
             own.terminal.print(&format!("{}\n", Counts::of(&all)))?;
+            if let Some(simulated) = &simulated {
+                own.terminal.print("\nin both worlds\n")?;
+                own.terminal.print_grid(&beside(simulated, &all), Format::Table)?;
+            }
             if options.shuffles > 0 {
                 own.terminal.print(&survivors(&all))?;
             }
@@ -110,11 +133,9 @@ fn page_before(file: &Path, names: &[String], jobs: &[Job]) -> Result<Page, Fail
 fn run_all(
     todo: Todo,
     place: &Place,
-    ids: usize,
+    (ids, cancelled): (usize, &Arc<AtomicBool>),
     table: Option<Terminal>,
 ) -> Result<Vec<Judged>, Failure> {
-    let cancelled = Arc::new(AtomicBool::new(false));
-    stop::on_request(&cancelled)?;
     let show = |judged: &Judged| match table {
         Some(on) => on.print(&terminal(judged, on.screen)),
         None => Ok(()),
@@ -130,7 +151,7 @@ fn run_all(
             bar.suspend(|| show(judged).unwrap_or_default());
         }
     };
-    let all = reproduce(todo, place, &cancelled, &tell);
+    let all = reproduce(todo, place, cancelled, &tell);
     bar.finish_and_clear();
     let all = all.map_err(Failure::run)?;
     if cancelled.load(Ordering::Relaxed) && all.len() < ids {

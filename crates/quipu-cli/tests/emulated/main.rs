@@ -337,7 +337,12 @@ fn files_of_experiments_are_run_swept_and_judged_over_emulated_links() {
     if succeeds_unless_void(&ended, &out) {
         let judged = read(&out.join("orders/verdicts.json"));
         assert_eq!((&judged["world"], &judged["runs"]), (&"emulated".into(), &4.into()));
-        assert!(text(&ended.stdout).contains(" · 4 runs · emulated"), "{}", text(&ended.stdout));
+        let printed = text(&ended.stdout);
+        assert!(printed.contains(" · 4 runs · emulated"), "{printed}");
+        let (_, worlds) = printed.split_once("in both worlds").expect("both");
+        assert!(worlds.contains("simulated") && worlds.contains("orders"), "{printed}");
+        let simulated = read(&out.join("simulated/orders/verdicts.json"));
+        assert_eq!((&simulated["world"], &simulated["runs"]), (&"simulated".into(), &4.into()));
     }
 }
 

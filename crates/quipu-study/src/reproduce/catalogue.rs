@@ -135,7 +135,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::reproduce::Job;
+    use crate::reproduce::{Effort, Job};
     use quipu_lab::policies::Registry;
 
     #[test]
@@ -168,11 +168,11 @@ mod tests {
     fn every_experiment_is_sound() {
         for (case, origin) in choose(&[]).unwrap() {
             let id = case.id.clone();
-            for quick in [false, true] {
+            for effort in [Effort::WHOLE, Effort::QUICK] {
                 let job = Job::new(
                     case.clone(),
                     &origin,
-                    quick,
+                    effort,
                     &Registry::builtin(),
                     &Arc::default(),
                     None,

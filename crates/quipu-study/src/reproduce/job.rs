@@ -16,13 +16,40 @@ use quipu_record::Provenance;
 use quipu_scenario::experiment::{Case, Experiment, Measure, OpenSetting, Part, Variant};
 use quipu_scenario::{Network, Scenario, ScenarioError, Series, distinct};
 
+/// How much is run of each id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
+    /// Whether runs are few, and the quick form of each experiment is taken.
+    pub quick: bool,
+    /// Runs of each combination, at most; `None`: as many as the experiment says.
+    pub runs: Option<u32>,
+    /// Whether claims are judged with the other values of the settings that a paper leaves open, too.
+    pub settings: bool,
+}
+
+impl Effort {
+    /// All that an experiment says.
+    pub const WHOLE: Effort = Effort { quick: false, runs: None, settings: true };
+    /// Few runs.
+    pub const QUICK: Effort = Effort { quick: true, ..Effort::WHOLE };
+
+    /// Whether runs are fewer than the experiment says.
+    pub fn has_few_runs(&self) -> bool {
+        self.quick || self.runs.is_some()
+    }
+
+    fn limit(&self, runs: u32) -> u32 {
+        self.runs.map_or(runs, |most| runs.min(most))
+    }
+}
+
 /// One id, ready to run.
 #[derive(Debug)]
 pub struct Job {
     /// The id.
     pub case: Case,
-    /// Whether runs are few.
-    pub quick: bool,
+    /// How much of it is run.
+    pub effort: Effort,
     /// Hash of everything that decides the result.
     pub fingerprint: String,
     /// The scenario, its variants, and combinations of what the paper leaves open.
@@ -42,7 +69,7 @@ impl Job {
     pub fn new(
         case: Case,
         origin: &Origin,
-        quick: bool,
+        effort: Effort,
         registry: &Registry,
         program: &Arc<Program>,
         maker: Option<&Arc<dyn Maker>>,
@@ -64,19 +91,19 @@ impl Job {
             }
             Ok::<Plan, ExperimentError>(plan)
         };
-        let mut units = vec![Unit::whole(None, plan(scenario(&case, None, quick), None)?)];
+        let mut units = vec![Unit::whole(None, plan(scenario(&case, None, effort), None)?)];
         for variant in &case.experiment.variants {
             let name = variant.name.as_str();
-            let plan = plan(scenario(&case, Some(variant), quick), Some(name))?;
+            let plan = plan(scenario(&case, Some(variant), effort), Some(name))?;
             units.push(Unit::whole(Some(name.to_owned()), plan));
         }
         let mut combinations = Vec::new();
-        for chosen in chosen(&case.experiment, quick) {
+        for chosen in chosen(&case.experiment, effort) {
             let is_own = chosen.iter().all(|value| *value == 0);
             let unit = if is_own { 0 } else { units.len() };
             if !is_own {
                 let name = in_words(&case.experiment.settings, &chosen);
-                let plan = plan(combined(&case, &chosen, quick), Some(&name))?;
+                let plan = plan(combined(&case, &chosen, effort), Some(&name))?;
                 let mut unit = Unit::whole(None, plan);
                 keep_wanted(&mut unit, &case.experiment.rules).map_err(|message| {
                     let (file, id) = (case.file.clone(), case.id.clone());
@@ -89,7 +116,7 @@ impl Job {
         }
         let mut job = Job {
             case,
-            quick,
+            effort,
             fingerprint: String::new(),
             units,
             combinations,
@@ -201,7 +228,7 @@ impl Job {
     }
 
     fn hash(&self) -> Result<String, ExperimentError> {
-        let mut parts = vec![self.quick.to_string()];
+        let mut parts = vec![format!("{:?}", self.effort)];
         parts.extend([self.case.id.clone(), self.case.text.clone()]);
         for unit in &self.units {
             parts.push(code_of(&unit.plan, unit.plan.rows())?);
@@ -249,11 +276,11 @@ impl Job {
 fn scenario(
     case: &Case,
     variant: Option<&Variant>,
-    quick: bool,
+    effort: Effort,
 ) -> Result<Scenario, ScenarioError> {
     let mut scenario = Scenario { experiment: None, sweep: None, ..case.scenario.clone() };
     let limit = &case.experiment.quick;
-    if quick {
+    if effort.quick {
         scenario = limit.set.apply(&scenario)?;
     }
     if let Some(variant) = variant {
@@ -270,25 +297,27 @@ fn scenario(
         }
         scenario = variant.set.apply(&scenario)?;
     }
-    if quick {
+    if effort.quick {
         scenario.runs = scenario.runs.min(limit.runs);
     }
+    scenario.runs = effort.limit(scenario.runs);
     Ok(scenario)
 }
 
-/// Combinations of settings to be run: all, or, if `quick`, those that differ from the scenario in one setting.
-fn chosen(experiment: &Experiment, quick: bool) -> Vec<Vec<usize>> {
+/// Combinations of settings to be run: all, none, or, if the effort is quick, those that differ from the scenario in one
+/// setting.
+fn chosen(experiment: &Experiment, effort: Effort) -> Vec<Vec<usize>> {
     let mut all = experiment.combinations();
-    if quick {
+    if effort.quick {
         all.retain(|chosen| chosen.iter().filter(|value| **value > 0).count() <= 1);
     }
     let is_any_swept = experiment.rules.iter().any(is_swept);
-    if is_any_swept { all } else { Vec::new() }
+    if is_any_swept && effort.settings { all } else { Vec::new() }
 }
 
 /// The scenario of `case` with the values `chosen` of its settings.
-fn combined(case: &Case, chosen: &[usize], quick: bool) -> Result<Scenario, ScenarioError> {
-    let mut scenario = scenario(case, None, quick)?;
+fn combined(case: &Case, chosen: &[usize], effort: Effort) -> Result<Scenario, ScenarioError> {
+    let mut scenario = scenario(case, None, effort)?;
     for (setting, value) in case.experiment.settings.iter().zip(chosen) {
         scenario = setting.values[*value].set.apply(&scenario)?;
     }

@@ -8,7 +8,7 @@
 //! Within: `catalogue` finds ids, `places` tells what a rule compares, `select` and `samples` take numbers
 //! from runs by the statistics of `stat`, `compare` makes estimates of them, `verdict` judges, `agreement` does so
 //! where the paper leaves settings open, `chance` with policies `dealt` out anew; `result_table` has the
-//! numbers of tables that texts show, and `docs` writes it down. The format is explained in `docs/reproduce.md`.
+//! numbers of tables that texts show, `docs` writes it down, and `worlds` puts what two worlds say side by side. The format is explained in `docs/reproduce.md`.
 
 mod agreement;
 mod catalogue;
@@ -28,10 +28,12 @@ mod stat;
 mod todo;
 mod verdict;
 mod workshop;
+mod worlds;
 
 pub use catalogue::{Origin, builtin, choose, load};
 pub use docs::{Page, rules, survivors, terminal, unexplained};
 pub use error::ExperimentError;
-pub use job::Job;
+pub use job::{Effort, Job};
 pub use runner::reproduce;
 pub use todo::{Place, Progress, ReproduceError, Todo};
+pub use worlds::beside;

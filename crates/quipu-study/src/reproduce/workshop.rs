@@ -275,7 +275,7 @@ impl<'a> Workshop<'a> {
             provenance: job.provenance(),
             world: job.units[0].plan.world.name().to_owned(),
             fingerprint: job.fingerprint.clone(),
-            quick: job.quick,
+            quick: job.effort.has_few_runs(),
             seed: job.units[0].plan.scenario.seed,
             runs: first_visits.count(),
             failures,

@@ -9,7 +9,7 @@ use quipu_lab::policies::Registry;
 use quipu_lab::policy::registry::{Entry, Layer};
 use quipu_lab::program::{BuiltFrom, Program};
 use quipu_scenario::Document;
-use quipu_study::reproduce::{self, Job};
+use quipu_study::reproduce::{self, Effort, Job};
 use quipu_study::sweep::{Place, Sweep, Todo};
 
 const SCENARIO: &str = r#"
@@ -110,7 +110,7 @@ fn experiments_are_run_again_if_one_of_their_policies_is_edited() {
         let place = reproduce::Place { out: out.clone(), force: false, jobs: Some(1), deals };
         let (case, origin) = reproduce::load(&file).unwrap().remove(0);
         let program = program(BUILT_FROM, executable);
-        let job = Job::new(case, &origin, false, &registry(like), &program, None).unwrap();
+        let job = Job::new(case, &origin, Effort::WHOLE, &registry(like), &program, None).unwrap();
         let todo = reproduce::Todo::new(vec![job], &place).unwrap();
         let runs = todo.runs();
         reproduce::reproduce(todo, &place, &Arc::new(AtomicBool::new(false)), &|_| {}).unwrap();

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use quipu_lab::policies::Registry;
 use quipu_record::verdict::{Judged, Outcome, Verdict};
-use quipu_study::reproduce::{self, Job, Place, Todo, choose};
+use quipu_study::reproduce::{self, Effort, Job, Place, Todo, choose};
 
 /// The claim fails with the window and queue of the scenario, and holds with a window of 64 packets.
 const CLAIM: &str = r#"
@@ -85,11 +85,11 @@ name = "queue"
 values = [{ name = "own" }, { name = "long", set = { "networks.*.paths.*.down.queue" = "1000p" } }]
 "#;
 
-fn judged(folder: &Path, text: &str, quick: bool) -> Judged {
+fn judged(folder: &Path, text: &str, effort: Effort) -> Judged {
     let file = folder.join("open.toml");
     fs::write(&file, text).unwrap();
     let (case, origin) = choose(&[file.display().to_string()]).unwrap().remove(0);
-    let job = Job::new(case, &origin, quick, &Registry::builtin(), &Arc::default(), None).unwrap();
+    let job = Job::new(case, &origin, effort, &Registry::builtin(), &Arc::default(), None).unwrap();
     let place = Place { out: folder.join("out"), force: true, jobs: Some(2), deals: 0 };
     let todo = Todo::new(vec![job], &place).unwrap();
     let cancelled = Arc::new(AtomicBool::new(false));
@@ -101,7 +101,7 @@ fn every_combination_has_the_number_that_it_has_as_a_scenario() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let text = CLAIM.replace("WINDOW", "10");
-    let own = judged(folder, &format!("{text}\n{SETTINGS}"), false);
+    let own = judged(folder, &format!("{text}\n{SETTINGS}"), Effort::WHOLE);
     assert!(own.failures.is_empty(), "{:?}", own.failures);
     let table = fs::read_to_string(folder.join("out/open/settings.csv")).unwrap();
     let mut rows = csv::Reader::from_reader(table.as_bytes());
@@ -110,7 +110,7 @@ fn every_combination_has_the_number_that_it_has_as_a_scenario() {
     assert_eq!(rows.len(), 12, "three claims in four combinations: {table}");
 
     // The same with the other window as the scenario's own.
-    let wide = judged(folder, &CLAIM.replace("WINDOW", "64"), false);
+    let wide = judged(folder, &CLAIM.replace("WINDOW", "64"), Effort::WHOLE);
     let number = |rule: &str, window: &str, queue: &str| -> f64 {
         let found = rows.iter().find(|row| row[0] == rule && row[1] == window && row[2] == queue);
         found.unwrap()[3].parse().unwrap()
@@ -143,6 +143,19 @@ fn every_combination_has_the_number_that_it_has_as_a_scenario() {
 fn quick_runs_change_one_setting_at_a_time() {
     let folder = tempfile::tempdir().unwrap();
     let text = CLAIM.replace("WINDOW", "10");
-    let quick = judged(folder.path(), &format!("{text}\n{SETTINGS}"), true);
+    let quick = judged(folder.path(), &format!("{text}\n{SETTINGS}"), Effort::QUICK);
     assert_eq!(quick.rules[0].agreement.as_ref().unwrap().of, 3);
+}
+
+#[test]
+fn without_settings_and_with_a_limit_of_runs_the_scenario_alone_is_judged_by_few_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!("{}\n{SETTINGS}", CLAIM.replace("WINDOW", "10"));
+    let effort = Effort { runs: Some(1), settings: false, ..Effort::WHOLE };
+    let alone = judged(folder.path(), &text, effort);
+    assert!(alone.rules[0].agreement.is_none() && alone.quick);
+    let other = tempfile::tempdir().unwrap();
+    let whole = judged(other.path(), &text, Effort::WHOLE);
+    assert!(alone.runs < whole.runs && !whole.quick, "{} of {}", alone.runs, whole.runs);
+    assert_ne!(alone.fingerprint, whole.fingerprint);
 }

@@ -6,7 +6,7 @@ use quipu_base::{Bytes, Duration, Instant};
 use super::*;
 use crate::reproduce::chance::by_chance;
 use crate::reproduce::select::{OfSeries, of_series};
-use crate::reproduce::{Job, Origin};
+use crate::reproduce::{Effort, Job, Origin};
 use quipu_lab::plan::Cell;
 use quipu_lab::policies::Registry;
 use quipu_record::{
@@ -49,7 +49,7 @@ type Times = fn(usize, usize, usize, u32) -> u64;
 fn job(rules: &str) -> Job {
     let text = format!("{HEAD}\n{rules}");
     let case = cases(&text, "synthetic.toml").unwrap().remove(0);
-    Job::new(case, &Origin::Builtin, false, &Registry::builtin(), &Arc::default(), None).unwrap()
+    Job::new(case, &Origin::Builtin, Effort::WHOLE, &Registry::builtin(), &Arc::default(), None).unwrap()
 }
 
 fn record(millis: u64) -> RunRecord {
