@@ -335,12 +335,23 @@ pub(crate) enum WorldChoice {
 }
 
 /// In which world runs are made.
-#[derive(Debug, Args)]
+#[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct WorldOptions {
     /// In which world: simulated, in virtual time, or emulated: this program's client and server as processes, in
     /// real time over the network's links (Linux)
     #[arg(long, value_name = "WORLD", default_value = "simulated")]
     pub(crate) world: WorldChoice,
+    #[command(flatten)]
+    pub(crate) priority: PriorityOption,
+}
+
+/// How the thread that carries emulated packets is scheduled.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct PriorityOption {
+    /// Real-time priority of the thread that carries emulated packets, 1 to 99, where the system permits it
+    /// [default: none]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=99))]
+    pub(crate) priority: Option<u8>,
 }
 
 /// What is compared, and how often.
@@ -588,6 +599,8 @@ pub(crate) struct AgreeOptions {
     pub(crate) scenario: ScenarioOptions,
     #[command(flatten)]
     pub(crate) compared: ComparedOptions,
+    #[command(flatten)]
+    pub(crate) priority: PriorityOption,
     /// Fail if a median differs by more than it may, 2 % of page and 5 % of critical times, or an order does
     #[arg(long)]
     pub(crate) check: bool,

@@ -7,6 +7,7 @@ use quipu_lab::plan::{Cell, MakeError, Maker, Plan};
 use quipu_lab::run::logs::QlogFolder;
 use quipu_record::RunRecord;
 
+use crate::args::PriorityOption;
 use crate::failure::Failure;
 use crate::own::Own;
 
@@ -17,7 +18,11 @@ pub(crate) enum Emulator {}
 impl Emulator {
     /// # Errors
     /// Always.
-    pub(crate) fn new(_: &Own<'_>, _: Option<QlogFolder>) -> Result<Arc<Emulator>, Failure> {
+    pub(crate) fn new(
+        _: &Own<'_>,
+        _: PriorityOption,
+        _: Option<QlogFolder>,
+    ) -> Result<Arc<Emulator>, Failure> {
         Err(Failure::Usage("links are emulated on Linux alone".to_owned()))
     }
 

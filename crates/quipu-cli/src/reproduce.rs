@@ -9,8 +9,8 @@ use quipu_lab::table::{Align, Grid};
 use quipu_record::verdict::{Counts, Judged};
 use quipu_scenario::experiment::Case;
 use quipu_study::reproduce::{
-    Effort, Job, Origin, Page, Place, Progress, Todo, beside, builtin, choose, reproduce, rules, survivors, terminal,
-    unexplained,
+    Effort, Job, Origin, Page, Place, Progress, Todo, beside, builtin, choose, reproduce, rules,
+    survivors, terminal, unexplained,
 };
 
 use crate::args::ReproduceOptions;
@@ -36,7 +36,7 @@ pub(crate) fn run(options: &ReproduceOptions, own: &Own<'_>) -> Result<(), Failu
     if options.list {
         return list(chosen.iter().map(|(case, _)| case), options.format.format, own.terminal);
     }
-    let emulator = world::maker(options.world.world, own)?;
+    let emulator = world::maker(options.world, own)?;
     if emulator.is_some() {
         world::refuse_simulated([
             (options.jobs.is_some(), "--jobs", "none, as one load is made after the other,"),

@@ -15,7 +15,7 @@ pub(crate) fn run(options: &RunOptions, own: &Own<'_>) -> Result<(), Failure> {
     given.assign(&options.set)?;
     let order = Order { sort: options.sort, top: None };
     if options.world.world == WorldChoice::Emulated {
-        return world::run_emulated(given, (&options.batch, order), own);
+        return world::run_emulated(given, (&options.batch, order), options.world.priority, own);
     }
     page_loads::check_simulated(&given.scenario)?;
     let plans = given.plans(own, options.batch.range)?;

@@ -6,7 +6,7 @@ use quipu_lab::plan::Maker;
 use quipu_lab::table::Order;
 use quipu_scenario::{Push, Scenario};
 
-use crate::args::{BatchOptions, WorldChoice};
+use crate::args::{BatchOptions, PriorityOption, WorldChoice, WorldOptions};
 #[cfg(not(target_os = "linux"))]
 pub(crate) use crate::elsewhere::Emulator;
 #[cfg(target_os = "linux")]
@@ -20,10 +20,13 @@ use crate::{batch, logs, page_loads, scenario, stop};
 ///
 /// # Errors
 /// If links cannot be emulated here.
-pub(crate) fn maker(world: WorldChoice, own: &Own<'_>) -> Result<Option<Arc<Emulator>>, Failure> {
+pub(crate) fn maker(
+    WorldOptions { world, priority }: WorldOptions,
+    own: &Own<'_>,
+) -> Result<Option<Arc<Emulator>>, Failure> {
     match world {
         WorldChoice::Simulated => Ok(None),
-        WorldChoice::Emulated => Emulator::new(own, None).map(Some),
+        WorldChoice::Emulated => Emulator::new(own, priority, None).map(Some),
     }
 }
 
@@ -33,10 +36,11 @@ pub(crate) fn as_maker(emulator: &Arc<Emulator>) -> Arc<dyn Maker> {
 }
 
 /// Makes all runs of a scenario over emulated links, writes their results if that was asked for, and prints their
-/// tables.
+/// tables. `priority` is that of what carries packets.
 pub(crate) fn run_emulated(
     given: Given,
     (options, order): (&BatchOptions, Order),
+    priority: PriorityOption,
     own: &Own<'_>,
 ) -> Result<(), Failure> {
     let BatchOptions { jobs, range, qlog_runs, out, force, .. } = options;
@@ -48,7 +52,7 @@ pub(crate) fn run_emulated(
     check(&given.scenario)?;
     let output = scenario::prepare_output(&given.scenario, out.as_deref(), *force)?;
     let logs = logs::of_real_time(&options.logs, "quipu")?;
-    let emulator = Emulator::new(own, logs.clone())?;
+    let emulator = Emulator::new(own, priority, logs.clone())?;
     let plan = given.told_plan(own)?.emulated(as_maker(&emulator));
     stop::on_request(&plan.stop)?;
     emulator.start(&plan)?;

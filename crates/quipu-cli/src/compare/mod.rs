@@ -21,7 +21,7 @@ pub(crate) fn run(options: &CompareOptions, own: &Own<'_>) -> Result<(), Failure
             (host.is_some(), "--host", "none, as hosts are real,"),
         ])?;
         let how = (&options.batch, order(options));
-        return world::run_emulated(given(options)?, how, own);
+        return world::run_emulated(given(options)?, how, options.world.priority, own);
     }
     let given = given(options)?;
     page_loads::check_simulated(&given.scenario)?;

@@ -9,6 +9,7 @@ mod told;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use quipu_emu::Settings;
 use quipu_lab::plan::{Cell, MakeError, Maker, Plan};
 use quipu_lab::policies::Registry;
 use quipu_lab::run::logs::QlogFolder;
@@ -16,6 +17,7 @@ use quipu_record::RunRecord;
 
 use self::site::{Means, Site};
 use self::told::Told;
+use crate::args::PriorityOption;
 use crate::emulate::enter;
 use crate::failure::Failure;
 use crate::own::Own;
@@ -31,6 +33,8 @@ const SITES: usize = 8;
 pub(crate) struct Emulator {
     registry: Registry,
     logs: Option<QlogFolder>,
+    /// Of each emulation.
+    settings: Settings,
     state: Mutex<State>,
 }
 
@@ -42,14 +46,19 @@ struct State {
 }
 
 impl Emulator {
-    /// With the policies of this program. `logs` are of clients. To be called before this process has another thread.
+    /// With the policies of this program, and that priority of what carries packets. `logs` are of clients. To be called before this process has another thread.
     ///
     /// # Errors
     /// If this user may not emulate links.
-    pub(crate) fn new(own: &Own<'_>, logs: Option<QlogFolder>) -> Result<Arc<Emulator>, Failure> {
+    pub(crate) fn new(
+        own: &Own<'_>,
+        PriorityOption { priority }: PriorityOption,
+        logs: Option<QlogFolder>,
+    ) -> Result<Arc<Emulator>, Failure> {
         enter()?;
         let registry = own.registry.clone();
-        Ok(Arc::new(Emulator { registry, logs, state: Mutex::default() }))
+        let settings = Settings { priority, ..Settings::default() };
+        Ok(Arc::new(Emulator { registry, logs, settings, state: Mutex::default() }))
     }
 
     /// Starts what the first run of `plan` needs, so that what is missing here is told before any run.
@@ -58,7 +67,7 @@ impl Emulator {
     /// If links cannot be emulated here, or the page cannot be served.
     pub(crate) fn start(&self, plan: &Plan) -> Result<(), Failure> {
         let Some(cell) = plan.interleaved().first().copied() else { return Ok(()) };
-        self.with(|state| state.site(plan, cell)?.server(plan, cell).map(drop))
+        self.with(|state| state.site(plan, cell, &self.settings)?.server(plan, cell).map(drop))
     }
 
     fn with<T>(&self, call: impl FnOnce(&mut State) -> T) -> T {
@@ -74,7 +83,8 @@ impl Emulator {
 
 impl Maker for Emulator {
     fn make(&self, plan: &Plan, cell: Cell) -> Result<Vec<RunRecord>, MakeError> {
-        let means = Means { registry: &self.registry, logs: self.logs.as_ref() };
+        let means =
+            Means { registry: &self.registry, logs: self.logs.as_ref(), settings: &self.settings };
         let made = self.with(|state| state.make(plan, cell, means));
         made.map(|record| vec![record]).map_err(MakeError)
     }
@@ -82,7 +92,7 @@ impl Maker for Emulator {
 
 impl State {
     /// The emulation for the run of `cell`, and its links as new.
-    fn site(&mut self, plan: &Plan, cell: Cell) -> Result<&mut Site, Failure> {
+    fn site(&mut self, plan: &Plan, cell: Cell, settings: &Settings) -> Result<&mut Site, Failure> {
         let found = Site::fitting(&self.sites, plan, cell)?;
         let site = match found {
             Ok(position) => self.sites.remove(position),
@@ -90,7 +100,7 @@ impl State {
                 if self.sites.len() >= SITES {
                     self.sites.remove(0);
                 }
-                Site::start(*emulated)?
+                Site::start(*emulated, settings)?
             }
         };
         self.sites.push(site);
@@ -101,7 +111,7 @@ impl State {
     /// The load of `cell`, made again while it is void.
     fn make(&mut self, plan: &Plan, cell: Cell, means: Means<'_>) -> Result<RunRecord, String> {
         for attempt in 1.. {
-            let site = self.site(plan, cell).map_err(|error| error.reason())?;
+            let site = self.site(plan, cell, means.settings).map_err(|error| error.reason())?;
             let loaded = site.load(plan, cell, means);
             if plan.stop.load(Ordering::Relaxed) {
                 break;

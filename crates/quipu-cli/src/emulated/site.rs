@@ -30,6 +30,8 @@ pub(super) struct Means<'a> {
     pub(super) registry: &'a Registry,
     /// Where the client's connections are logged.
     pub(super) logs: Option<&'a QlogFolder>,
+    /// Of emulations that are started for it.
+    pub(super) settings: &'a Settings,
 }
 
 /// One client and one server host, and processes there that have pages.
@@ -71,14 +73,17 @@ impl Site {
     ///
     /// # Errors
     /// If links cannot be emulated here.
-    pub(super) fn start(Emulated { topology, links }: Emulated) -> Result<Site, Failure> {
+    pub(super) fn start(
+        Emulated { topology, links }: Emulated,
+        settings: &Settings,
+    ) -> Result<Site, Failure> {
         let none = || Failure::Run("the network has no hosts".to_owned());
         let client = *topology.clients().first().ok_or_else(none)?;
         let server = *topology.servers().first().ok_or_else(none)?;
         let paths = topology.paths_of(client).into_iter();
         let interfaces = paths.map(|path| format!("path{path}")).collect();
         let count = links.len();
-        let emulation = Emulation::start(&topology, links, &Settings::default());
+        let emulation = Emulation::start(&topology, links, settings);
         let emulation = emulation.map_err(Failure::run)?;
         Ok(Site {
             topology,
@@ -184,7 +189,7 @@ async fn load(
     (url, uplinks): (&str, &UplinkOptions),
     begin: impl FnOnce() -> Result<(), Failure>,
 ) -> Result<RunRecord, Failure> {
-    let Means { registry, logs } = means;
+    let Means { registry, logs, .. } = means;
     let server = Server::of(url, uplinks)?;
     let control = live::bind(Endpoint::client(), &uplinks.via)?;
     let addresses = server.addresses().await?;

@@ -58,7 +58,7 @@ fn emulated(options: &LoadOptions, given: Given, own: &Own<'_>) -> Result<(), Fa
     ])?;
     world::check(&given.scenario)?;
     let logs = logs::of_real_time(&options.logs, "quipu load")?;
-    let emulator = world::Emulator::new(own, logs.clone())?;
+    let emulator = world::Emulator::new(own, options.world.priority, logs.clone())?;
     let plan = plan(options, given, own)?.emulated(world::as_maker(&emulator));
     let output = scenario::prepare_output(&plan.scenario, options.out.as_deref(), options.force)?;
     stop::on_request(&plan.stop)?;

@@ -49,7 +49,8 @@ type Times = fn(usize, usize, usize, u32) -> u64;
 fn job(rules: &str) -> Job {
     let text = format!("{HEAD}\n{rules}");
     let case = cases(&text, "synthetic.toml").unwrap().remove(0);
-    Job::new(case, &Origin::Builtin, Effort::WHOLE, &Registry::builtin(), &Arc::default(), None).unwrap()
+    Job::new(case, &Origin::Builtin, Effort::WHOLE, &Registry::builtin(), &Arc::default(), None)
+        .unwrap()
 }
 
 fn record(millis: u64) -> RunRecord {
