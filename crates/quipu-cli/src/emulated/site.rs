@@ -104,7 +104,9 @@ impl Site {
             None => {
                 let none = || Failure::Run("the network has no hosts".to_owned());
                 let host = self.emulation.host(self.server).ok_or_else(none)?;
-                if served.stack.kernel().is_some_and(|stack| stack.is_multipath()) && !self.multipath {
+                if served.stack.kernel().is_some_and(|stack| stack.is_multipath())
+                    && !self.multipath
+                {
                     let client = self.emulation.host(self.client).ok_or_else(none)?;
                     let ends = ((self.client, client), (self.server, host));
                     kernel::use_all_paths(&self.topology, ends.0, ends.1)?;

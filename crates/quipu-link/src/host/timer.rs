@@ -27,12 +27,7 @@ impl HostTimer {
     pub fn new(costs: &HostCosts, random: Random) -> Self {
         HostTimer {
             tick: costs.timer_tick,
-            lateness: Lateness::new(
-                Duration::ZERO,
-                costs.timer_late,
-                costs.timer_late_p99,
-                random,
-            ),
+            lateness: Lateness::new(Duration::ZERO, costs.timer_late, costs.timer_late_p99, random),
             armed: None,
         }
     }

@@ -40,8 +40,8 @@ pub fn causes(agreement: &Agreement) -> Grid {
     let mut grid = grid(&["network", "page", "policy"], &numbers);
     for it in &agreement.causes {
         let Causes { difference, connect, timers, waking, batches, datagrams, .. } = *it;
-        let times =
-            [difference, connect, timers, waking, batches, datagrams].map(|time| signed(time as f64));
+        let times = [difference, connect, timers, waking, batches, datagrams]
+            .map(|time| signed(time as f64));
         let counts = [it.packets, it.lost].map(|count| format!("{count:+}"));
         let names = [&it.network, &it.page, &it.policy].map(String::clone);
         grid.row(names.into_iter().chain(times).chain(counts));

@@ -51,17 +51,17 @@ impl HostCosts {
     pub fn field(&self) -> String {
         let HostCosts { timer, sockets, transfer, wake } = self;
         let protocol = transfer.rest(sockets);
-        let wake = wake.of_each(wake::of_datagrams(sockets, protocol));
+        let (wake, wake_p90) = wake.of_each(wake::of_datagrams(sockets, protocol));
         let cost = |kernel: f64| (kernel + protocol / 2.0).round();
         format!(
-            "timer_tick={}ns,timer_late={}ns,timer_late_p99={}ns,wake={:.0}ns,wake_p99={:.0}ns,\
+            "timer_tick={}ns,timer_late={}ns,timer_late_p99={:.0}ns,wake={:.0}ns,wake_p99={:.0}ns,\
              send_batch={},send_batch_cost={:.0}ns,send_cost={:.0}ns,\
              receive_batch={},receive_batch_cost={:.0}ns,receive_cost={:.0}ns,socket_buffer={}B",
             timer.tick,
             timer.late,
-            timer.p99,
-            wake.median,
-            wake.p99,
+            p99(timer.late as f64, timer.p90 as f64),
+            wake,
+            p99(wake, wake_p90),
             sockets.send_batch,
             sockets.send.batch,
             cost(sockets.send.each),
@@ -73,11 +73,17 @@ impl HostCosts {
     }
 }
 
+/// The 99th percentile of what is late, with the slope from the median to the 90th percentile, as the model of hosts has
+/// it. On a loaded host what is later are stalls, some a hundred times as long, which the model does not have.
+fn p99(median: f64, p90: f64) -> f64 {
+    median + (p90 - median).max(0.0) * 49.0 / 40.0
+}
+
 impl fmt::Display for HostCosts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let HostCosts { timer, sockets, transfer, wake } = self;
-        let Timer { tick, late, p99 } = timer;
-        writeln!(f, "timer        tick {tick} ns, late by {late} ns, 99 % by {p99} ns")?;
+        let Timer { tick, late, p90 } = timer;
+        writeln!(f, "timer        tick {tick} ns, late by {late} ns, 90 % by up to {p90} ns")?;
         write!(f, "{sockets}")?;
         writeln!(
             f,
@@ -91,7 +97,10 @@ impl fmt::Display for HostCosts {
             transfer.rest(sockets),
         )?;
         let Wake { median, p90 } = wake;
-        writeln!(f, "wake         requests between sleeping ends take {median} ns, 90 % up to {p90} ns")
+        writeln!(
+            f,
+            "wake         requests between sleeping ends take {median} ns, 90 % up to {p90} ns"
+        )
     }
 }
 
@@ -118,7 +127,7 @@ mod tests {
             receives: 100,
             processor: 2_300_000.0,
         };
-        let timer = Timer { tick: 0, late: 30_000, p99: 90_000 };
+        let timer = Timer { tick: 0, late: 30_000, p90: 70_000 };
         HostCosts { timer, sockets, transfer, wake }
     }
 
@@ -128,7 +137,7 @@ mod tests {
         let costs = measured(Wake { median: 207_300, p90: 247_300 });
         assert_eq!(
             costs.field(),
-            "timer_tick=0ns,timer_late=30000ns,timer_late_p99=90000ns,wake=100000ns,wake_p99=149000ns,\
+            "timer_tick=0ns,timer_late=30000ns,timer_late_p99=79000ns,wake=100000ns,wake_p99=149000ns,\
              send_batch=64,send_batch_cost=1000ns,send_cost=1100ns,receive_batch=384,receive_batch_cost=500ns,receive_cost=1050ns,socket_buffer=4096B"
         );
         assert!(costs.to_string().contains("2300 ns of processor each, of which 2000 ns are not"));

@@ -30,26 +30,16 @@ type Failure = Box<dyn Error + Send + Sync>;
 pub(super) struct Wake {
     /// Median.
     pub(super) median: u64,
-    /// 90th percentile. Those beyond it are stalls of a loaded host, some a hundred times as long, which the model of
-    /// hosts does not have.
+    /// 90th percentile.
     pub(super) p90: u64,
 }
 
-/// What one end takes to wake.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct OneWake {
-    pub(super) median: f64,
-    pub(super) p99: f64,
-}
-
 impl Wake {
-    /// What is left for each of both ends to wake, when each has sent and received a datagram, which takes it
-    /// `datagrams`. A request that is late is so by one of its ends, and as the model has it: the slope from the median
-    /// to the 90th percentile goes on to the 99th.
-    pub(super) fn of_each(&self, datagrams: f64) -> OneWake {
+    /// What is left for each of both ends to wake, median and 90th percentile, when each has sent and received a
+    /// datagram, which takes it `datagrams`. A request that is late is so by one of its ends.
+    pub(super) fn of_each(&self, datagrams: f64) -> (f64, f64) {
         let median = ((self.median as f64 - 2.0 * datagrams) / 2.0).max(0.0);
-        let late = self.p90.saturating_sub(self.median) as f64;
-        OneWake { median, p99: median + late * 49.0 / 40.0 }
+        (median, median + self.p90.saturating_sub(self.median) as f64)
     }
 }
 

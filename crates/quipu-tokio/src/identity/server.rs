@@ -247,7 +247,7 @@ pub fn server_config(
 
 /// A certificate of about `bytes`, or the shortest if that is longer.
 fn filler(bytes: usize) -> Result<CertificateDer<'static>, IdentityError> {
-    // A private number, for an extension that says nothing.
+    // A number for examples, of an extension that says nothing: https://www.rfc-editor.org/rfc/rfc5612
     const PADDING: [u64; 9] = [1, 3, 6, 1, 4, 1, 32_473, 1, 1];
     let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256)?;
     let of = |padding: usize| {
