@@ -225,7 +225,11 @@ fn certificates(options: &ServeOptions, site: &Site) -> Result<Certificates, Fai
     }
     let IdentityOptions { identity, cert, key } = &options.identity;
     let made = match (identity, cert.as_ref().zip(key.as_ref())) {
-        (None, None) => Certificates::generate_for(&names),
+        (None, None) => match options.certificate_bytes {
+            // They fit: there are at most 65,536.
+            Some(bytes) => Certificates::generate_chain_for(&names, bytes as usize),
+            None => Certificates::generate_for(&names),
+        },
         (Some(folder), None) => Certificates::kept_in_for(folder, &names),
         (None, Some((cert, key))) => Certificates::read(cert, key),
         (Some(folder), Some((cert, key))) => Certificates::read(cert, key)

@@ -3,11 +3,14 @@
 
 mod costs;
 mod kernel_queue;
+mod lateness;
 mod timer;
+mod wake;
 
 pub use costs::{HostCosts, InvalidCosts};
 pub use kernel_queue::KernelQueue;
 pub use timer::HostTimer;
+pub use wake::HostWake;
 
 use quipu_base::{Duration, Instant, Random};
 

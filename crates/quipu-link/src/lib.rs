@@ -75,7 +75,7 @@
 //!
 //! What a host does is not part of a link. [`HostJitter`] is a random processing delay of the host that
 //! receives. [`HostCosts`] says what sockets, timers and the processor of a host cost, if they are to
-//! cost anything; [`HostTimer`] and [`KernelQueue`] are the parts of that which have a state of their own.
+//! cost anything; [`HostTimer`], [`HostWake`] and [`KernelQueue`] are the parts of that which have a state of their own.
 //!
 //! Not here: addresses, routes and payloads (the simulator has them), and a clock.
 
@@ -109,7 +109,7 @@ pub use builtin::BuiltinTrace;
 pub use capacity::Capacity;
 pub use columns::{Column, ColumnUnit, Columns, ColumnsError};
 pub use config::{Duplicate, InvalidConfig, LinkConfig, Reorder};
-pub use host::{HostCosts, HostJitter, HostTimer, InvalidCosts, KernelQueue};
+pub use host::{HostCosts, HostJitter, HostTimer, HostWake, InvalidCosts, KernelQueue};
 pub use link::{Answer, AnyLink, Departure, DropReason, Link, ManagedLink, Offer, Ticket, Verdict};
 pub use loss::{GilbertElliott, Loss};
 pub use outage::Outage;

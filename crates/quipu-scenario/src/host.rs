@@ -14,7 +14,7 @@ use super::form::{Kind, Names, Numbers, Shorthand, Text, field_types, table};
 use super::units::Unit;
 
 table! {
-    /// What the hosts at both ends of each connection cost: timers, batches, processor, and the queues of
+    /// What the hosts at both ends of each connection cost: timers, waking, batches, processor, and the queues of
     /// sockets ([host-costs.md](host-costs.md)). Each end is a process with a processor and sockets of its own. Cross
     /// traffic has hosts that cost nothing.
     ///
@@ -70,11 +70,15 @@ impl Hosts {
     /// Checks that costs go together.
     pub(super) fn validate(&self) -> Result<(), ScenarioError> {
         for (end, spec) in [("client", self.client), ("server", self.server)] {
-            let (median, p99) = (spec.0.timer_late, spec.0.timer_late_p99);
-            if p99 < median {
-                let field = joined(&joined("host", end), "timer_late_p99");
-                let expected = format!("at least timer_late, which is {}", median.print());
-                return Err(ScenarioError::invalid(field, p99.print(), expected));
+            let HostCosts { timer_late, timer_late_p99, wake, wake_p99, .. } = spec.0;
+            for (name, median, p99) in
+                [("timer_late", timer_late, timer_late_p99), ("wake", wake, wake_p99)]
+            {
+                if p99 < median {
+                    let field = joined(&joined("host", end), &format!("{name}_p99"));
+                    let expected = format!("at least {name}, which is {}", median.print());
+                    return Err(ScenarioError::invalid(field, p99.print(), expected));
+                }
             }
         }
         Ok(())
@@ -119,10 +123,12 @@ macro_rules! parameters {
     };
 }
 
-static PARAMETERS: [Parameter; 11] = parameters! {
+static PARAMETERS: [Parameter; 13] = parameters! {
     timer_tick: time,
     timer_late: time,
     timer_late_p99: time,
+    wake: time,
+    wake_p99: time,
     send_batch: batch,
     send_batch_cost: time,
     send_cost: time,
@@ -293,6 +299,13 @@ mod tests {
             ..HostCosts::IDEAL
         };
         assert_eq!(costs, expected);
+        let costs = host("measured:wake=90us,wake_p99=400us");
+        let expected = HostCosts {
+            wake: Duration::from_micros(90),
+            wake_p99: Duration::from_micros(400),
+            ..HostCosts::MEASURED
+        };
+        assert_eq!(costs, expected);
         let costs = host("measured:receive_cost=7us,socket_buffer=unlimited");
         let expected = HostCosts {
             receive_cost: Duration::from_micros(7),
@@ -310,6 +323,7 @@ mod tests {
             "host = \"measured\"",
             "host = \"measured:interface_rate=30mbit,timer_tick=4ms\"",
             "host = { client = \"send_cost=5us\" }",
+            "host = \"wake=90us,wake_p99=400us\"",
             "[host]\nserver = \"measured\"\nclient = \"ideal\"",
         ] {
             let scenario = read(file);
@@ -347,5 +361,8 @@ mod tests {
         let told = late.validate().unwrap_err().to_string();
         assert!(told.starts_with("host.client.timer_late_p99 is "), "{told}");
         assert!(told.ends_with("expected at least timer_late, which is 9ms"), "{told}");
+        let wake = Scenario::default().with_field("host", "wake=9ms").unwrap();
+        let told = wake.validate().unwrap_err().to_string();
+        assert!(told.starts_with("host.client.wake_p99 is "), "{told}");
     }
 }

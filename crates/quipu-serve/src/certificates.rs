@@ -113,6 +113,14 @@ impl Certificates {
         Self::of(None, [None; 2], ServerIdentity::generate_for(names)?)
     }
 
+    /// The same with a chain of about `bytes`, as [`ServerIdentity::with_chain_of`].
+    ///
+    /// # Errors
+    /// [`IdentityError`], as there.
+    pub fn generate_chain_for(names: &[&str], bytes: usize) -> Result<Self, IdentityError> {
+        Self::of(None, [None; 2], ServerIdentity::generate_for(names)?.with_chain_of(bytes)?)
+    }
+
     fn of(
         files: Option<Files>,
         stamps: [Stamp; 2],

@@ -173,8 +173,9 @@ impl<N: Node, O: Observer> World<N, O> {
         costs.validate()?;
         let id = self.add_node(node);
         if !costs.is_ideal() {
-            let random = self.network.seed().stream("host.timer", id.index() as u64);
-            self.nodes[id.index()].hosted = Some(Box::new(Hosted::new(costs, random)));
+            let [timer, wake] = ["host.timer", "host.wake"]
+                .map(|name| self.network.seed().stream(name, id.index() as u64));
+            self.nodes[id.index()].hosted = Some(Box::new(Hosted::new(costs, timer, wake)));
         }
         Ok(id)
     }

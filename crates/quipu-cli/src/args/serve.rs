@@ -25,6 +25,11 @@ pub(crate) struct ServeOptions {
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) identity: IdentityOptions,
+    /// Length of the certificate chain that the server makes for this run, for handshakes as long as on the
+    /// Internet, where chains have some 3000 bytes [default: that of one certificate]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(100..=65_536),
+          conflicts_with_all = ["identity", "cert"])]
+    pub(crate) certificate_bytes: Option<u32>,
     /// Serve HTTP/3 alone, without HTTP/2 and HTTP/1.1 over TCP
     #[arg(long)]
     pub(crate) no_tcp: bool,

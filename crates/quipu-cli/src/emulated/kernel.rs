@@ -28,7 +28,7 @@ const FAREWELL: Duration = Duration::from_millis(300);
 const LIMITS: &str = "limits set subflow 4 add_addr_accepted 4";
 
 /// The options of `quipu serve` for a stack.
-pub(super) fn served(stack: KernelStack) -> Vec<String> {
+pub(super) fn options_of(stack: KernelStack) -> Vec<String> {
     let mut options = vec!["--tcp-congestion".to_owned(), stack.congestion.to_string()];
     options.extend(stack.is_multipath().then(|| "--mptcp".to_owned()));
     options
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn servers_are_told_congestion_control_and_multipath() {
         let stacks: Stacks = "tcp-h1:congestion=bbr,mptcp-h2".parse().expect("stacks");
-        let told = stacks.iter().filter_map(Stack::kernel).map(|stack| served(stack).join(" "));
+        let told = stacks.iter().filter_map(Stack::kernel).map(|stack| options_of(stack).join(" "));
         let expected = ["--tcp-congestion bbr", "--tcp-congestion cubic --mptcp"];
         assert!(told.eq(expected));
     }

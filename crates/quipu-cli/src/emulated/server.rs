@@ -5,16 +5,29 @@ use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 
 use quipu_emu::Host;
+use quipu_lab::base::Bytes;
 use quipu_scenario::Stack;
 
-use super::kernel::served;
+use super::kernel::options_of;
 use crate::failure::Failure;
+
+/// What a server is started for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Served<'a> {
+    /// The page, as the command takes it.
+    pub(super) page: &'a str,
+    /// What clients load it with.
+    pub(super) stack: Stack,
+    /// Length of the certificate chain.
+    pub(super) chain: Bytes,
+}
 
 /// `quipu serve --har PAGE` in a host. It ends with the host.
 #[derive(Debug)]
 pub(super) struct PageServer {
     page: String,
     stack: Stack,
+    chain: Bytes,
     address: SocketAddr,
     /// SHA-256 of its certificate.
     pub(super) pin: String,
@@ -23,26 +36,27 @@ pub(super) struct PageServer {
 }
 
 impl PageServer {
-    /// Starts it for clients with `stack`, which reach it at `address`, and waits until it is ready.
+    /// Starts it for clients that reach it at `address`, and waits until it is ready.
     ///
     /// # Errors
     /// If it does not start, or ends, for example as it has no such page; it has told why.
     pub(super) fn start(
         host: &Host,
-        page: &str,
-        stack: Stack,
+        served: Served<'_>,
         address: SocketAddr,
     ) -> Result<Self, Failure> {
+        let Served { page, stack, chain } = served;
         let program = std::env::current_exe().map_err(Failure::run)?;
         let mut command = Command::new(program);
         // As in the simulator, what could be answered at the same time is answered in the order of requests.
-        command.args(["serve", "--har", page, "--threads", "1", "--listen"]);
+        command.args(["serve", "--har", page, "--threads", "1"]);
+        command.args(["--certificate-bytes", &chain.0.to_string(), "--listen"]);
         match stack {
             Stack::Quipu => command.arg(address.to_string()).args(["--no-tcp", "--experiments"]),
             // Further subflows of Multipath TCP come to other addresses.
             Stack::Kernel(stack) => {
                 let everywhere = SocketAddr::from(([0; 4], address.port()));
-                command.arg(everywhere.to_string()).args(served(stack))
+                command.arg(everywhere.to_string()).args(options_of(stack))
             }
         };
         command.stdin(Stdio::null()).stdout(Stdio::piped());
@@ -55,15 +69,15 @@ impl PageServer {
             if let Some(pin) = line.strip_prefix("pin ") {
                 let page = page.to_owned();
                 let pin = pin.to_owned();
-                return Ok(PageServer { page, stack, address, pin, _process: process });
+                return Ok(PageServer { page, stack, chain, address, pin, _process: process });
             }
         }
         Err(failed("ended before it was ready".to_owned()))
     }
 
-    /// Whether it has that page, as the command takes it, for clients with `stack`.
-    pub(super) fn serves(&self, page: &str, stack: Stack) -> bool {
-        (self.page.as_str(), self.stack) == (page, stack)
+    /// Whether it was started for that.
+    pub(super) fn serves(&self, served: Served<'_>) -> bool {
+        Served { page: &self.page, stack: self.stack, chain: self.chain } == served
     }
 
     /// Where clients reach it.

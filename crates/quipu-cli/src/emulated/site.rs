@@ -11,7 +11,7 @@ use quipu_scenario::{Stack, split_hash};
 use quipu_tokio::{Endpoint, tokio};
 
 use super::kernel;
-use super::server::PageServer;
+use super::server::{PageServer, Served};
 use crate::args::UplinkOptions;
 use crate::emulate::Emulated;
 use crate::failure::Failure;
@@ -21,7 +21,7 @@ use crate::page_loads::{Client, Server, Setup, ways};
 /// The port of the first page's server.
 const FIRST_PORT: u16 = 443;
 
-/// Servers of pages that a site has, one for each page and stack; our choice.
+/// Servers of pages that a site has, one for each page, stack and length of certificates; our choice.
 const MOST_SERVERS: u16 = 16;
 
 /// What a load is made with.
@@ -60,11 +60,11 @@ impl Site {
         cell: Cell,
     ) -> Result<Result<usize, Box<Emulated>>, Failure> {
         let emulated = Emulated::new(plan, cell)?;
-        let (page, stack) = (page(plan, cell), stack(plan, cell));
+        let served = served(plan, cell);
         let found = sites.iter().position(|site| {
             let same = (&site.topology, site.links) == (&emulated.topology, emulated.links.len());
             let room = site.servers.len() < usize::from(MOST_SERVERS);
-            same && (room || site.servers.iter().any(|server| server.serves(page, stack)))
+            same && (room || site.servers.iter().any(|server| server.serves(served)))
         });
         Ok(found.ok_or_else(|| Box::new(emulated)))
     }
@@ -102,14 +102,16 @@ impl Site {
     /// # Errors
     /// If it does not start.
     pub(super) fn server(&mut self, plan: &Plan, cell: Cell) -> Result<&PageServer, Failure> {
-        let (page, stack) = (page(plan, cell), stack(plan, cell));
-        let known = self.servers.iter().position(|server| server.serves(page, stack));
+        let served = served(plan, cell);
+        let known = self.servers.iter().position(|server| server.serves(served));
         let position = match known {
             Some(position) => position,
             None => {
                 let none = || Failure::Run("the network has no hosts".to_owned());
                 let host = self.emulation.host(self.server).ok_or_else(none)?;
-                if stack.kernel().is_some_and(|stack| stack.is_multipath()) && !self.multipath {
+                if served.stack.kernel().is_some_and(|stack| stack.is_multipath())
+                    && !self.multipath
+                {
                     let client = self.emulation.host(self.client).ok_or_else(none)?;
                     let ends = ((self.client, client), (self.server, host));
                     kernel::use_all_paths(&self.topology, ends.0, ends.1)?;
@@ -118,7 +120,7 @@ impl Site {
                 // There are few.
                 let port = FIRST_PORT + self.servers.len() as u16;
                 let address = self.topology.addresses(self.server, 0).0;
-                self.servers.push(PageServer::start(host, page, stack, (address, port).into())?);
+                self.servers.push(PageServer::start(host, served, (address, port).into())?);
                 self.servers.len() - 1
             }
         };
@@ -212,7 +214,8 @@ fn stack(plan: &Plan, cell: Cell) -> Stack {
     plan.networks[cell.network].policies[cell.policy].stack
 }
 
-/// The page of `cell`, as `quipu serve` takes it.
-fn page(plan: &Plan, cell: Cell) -> &str {
-    plan.scenario.pages.get(cell.page).map_or("", |page| split_hash(page).0)
+/// What the server of `cell` is started for.
+fn served(plan: &Plan, cell: Cell) -> Served<'_> {
+    let page = plan.scenario.pages.get(cell.page).map_or("", |page| split_hash(page).0);
+    Served { page, stack: stack(plan, cell), chain: plan.scenario.transport.certificate_chain }
 }

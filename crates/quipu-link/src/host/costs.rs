@@ -11,6 +11,9 @@ use quipu_base::{Bytes, Duration, Rate};
 /// - **Timers.** A deadline fires at the next multiple of `timer_tick`, and then late by a random time:
 ///   evenly spread from zero to `timer_late` for one half, from there to `timer_late_p99` up to the
 ///   99th percentile, and on at that slope. Stalls beyond that are no property of a timer.
+/// - **Waking.** A datagram that comes while the host sleeps, with nothing to do or under way, is taken later by a
+///   random time: see [`HostWake`](crate::HostWake). What comes meanwhile waits with it; a timer that fires meanwhile
+///   has the host awake, and it takes all. A host that is busy takes what came as soon as it is done.
 /// - **Receiving.** Up to `receive_batch` datagrams that have come are taken at once, for
 ///   `receive_batch_cost` and `receive_cost` for each. Only then are they handed over, all at that
 ///   instant, and answered once.
@@ -28,6 +31,10 @@ pub struct HostCosts {
     pub timer_late: Duration,
     /// 99th percentile of how late a timer fires; at least the median.
     pub timer_late_p99: Duration,
+    /// Median of how long a host that sleeps takes to begin with a datagram that comes.
+    pub wake: Duration,
+    /// 99th percentile of the same; at least the median.
+    pub wake_p99: Duration,
     /// Datagrams that leave in one batch, at most; at least 1.
     pub send_batch: u32,
     /// Time for a batch that is sent, whatever is in it.
@@ -59,8 +66,10 @@ pub enum InvalidCosts {
         field: &'static str,
     },
     /// The 99th percentile is below the median.
-    #[error("timer_late_p99 is {p99}; expected at least timer_late, {median}")]
+    #[error("{field}_p99 is {p99}; expected at least {field}, {median}")]
     Percentiles {
+        /// The field of the median.
+        field: &'static str,
         /// The median.
         median: Duration,
         /// The 99th percentile.
@@ -80,6 +89,8 @@ impl HostCosts {
         timer_tick: Duration::ZERO,
         timer_late: Duration::ZERO,
         timer_late_p99: Duration::ZERO,
+        wake: Duration::ZERO,
+        wake_p99: Duration::ZERO,
         send_batch: 1,
         send_batch_cost: Duration::ZERO,
         send_cost: Duration::ZERO,
@@ -104,6 +115,8 @@ impl HostCosts {
         timer_tick: Duration::ZERO,
         timer_late: Duration::from_nanos(28_962),
         timer_late_p99: Duration::from_nanos(51_386),
+        wake: Duration::ZERO,
+        wake_p99: Duration::ZERO,
         send_batch: 64,
         send_batch_cost: Duration::from_nanos(2_251),
         send_cost: Duration::from_nanos(1_007),
@@ -115,9 +128,9 @@ impl HostCosts {
         overhead: Bytes(28),
     };
 
-    /// True if chance decides when timers fire.
+    /// True if chance decides when timers fire or hosts wake.
     pub fn is_random(&self) -> bool {
-        !self.timer_late_p99.is_zero()
+        !(self.timer_late_p99.is_zero() && self.wake_p99.is_zero())
     }
 
     /// True if nothing is as at an ideal host, whatever the headers.
@@ -147,9 +160,13 @@ impl HostCosts {
                 return Err(InvalidCosts::EmptyBatch { field });
             }
         }
-        let (median, p99) = (self.timer_late, self.timer_late_p99);
-        if p99 < median {
-            return Err(InvalidCosts::Percentiles { median, p99 });
+        for (field, median, p99) in [
+            ("timer_late", self.timer_late, self.timer_late_p99),
+            ("wake", self.wake, self.wake_p99),
+        ] {
+            if p99 < median {
+                return Err(InvalidCosts::Percentiles { field, median, p99 });
+            }
         }
         if self.interface_rate.is_some_and(|rate| rate.bits_per_sec() == 0) {
             return Err(InvalidCosts::NoRate);
@@ -182,6 +199,8 @@ mod tests {
         );
         let late = HostCosts { timer_late: Duration::from_micros(2), ..HostCosts::IDEAL };
         assert!(refused(late).contains("expected at least timer_late"), "{}", refused(late));
+        let wake = HostCosts { wake: Duration::from_micros(2), ..HostCosts::IDEAL };
+        assert!(refused(wake).starts_with("wake_p99 is "), "{}", refused(wake));
         let rate = Some(Rate::from_bits_per_sec(0));
         assert!(refused(HostCosts { interface_rate: rate, ..HostCosts::IDEAL }).contains("rate"));
         let buffer = Some(Bytes::ZERO);

@@ -1,10 +1,9 @@
 //! A timer as hosts have them: of some granularity, and late.
 
 use quipu_base::{Duration, Instant, Random};
-use rand_core::Rng;
 
 use super::HostCosts;
-use crate::chance::share_of;
+use super::lateness::Lateness;
 
 /// One timer of a host, which fires for the earliest deadline that it was armed for.
 ///
@@ -13,10 +12,8 @@ use crate::chance::share_of;
 #[derive(Debug)]
 pub struct HostTimer {
     tick: Duration,
-    late: Duration,
-    late_p99: Duration,
+    lateness: Lateness,
     armed: Option<Armed>,
-    random: Random,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -30,10 +27,8 @@ impl HostTimer {
     pub fn new(costs: &HostCosts, random: Random) -> Self {
         HostTimer {
             tick: costs.timer_tick,
-            late: costs.timer_late,
-            late_p99: costs.timer_late_p99,
+            lateness: Lateness::new(Duration::ZERO, costs.timer_late, costs.timer_late_p99, random),
             armed: None,
-            random,
         }
     }
 
@@ -45,7 +40,7 @@ impl HostTimer {
         if self.armed.is_some_and(|armed| armed.deadline <= deadline) {
             return None;
         }
-        let fires_at = (self.next_tick(deadline) + self.lateness()).max(now);
+        let fires_at = (self.next_tick(deadline) + self.lateness.draw()).max(now);
         self.armed = Some(Armed { deadline, fires_at });
         Some(fires_at)
     }
@@ -66,20 +61,6 @@ impl HostTimer {
             return at;
         };
         at + self.tick.saturating_sub(Duration::from_nanos(over))
-    }
-
-    fn lateness(&mut self) -> Duration {
-        const MEDIAN: u64 = 1 << 63;
-        // So many 49ths of the way from the median to the 99th percentile are a hundredth of all.
-        const STEPS: u128 = 100;
-        const WAY: u128 = 49;
-        let number = self.random.next_u64();
-        let Some(above) = number.checked_sub(MEDIAN) else {
-            return share_of(self.late, number << 1);
-        };
-        let slope = u128::from(self.late_p99.saturating_sub(self.late).as_nanos());
-        let more = (slope * u128::from(above) / WAY * STEPS) >> 64;
-        self.late + Duration::from_nanos(u64::try_from(more).unwrap_or(u64::MAX))
     }
 }
 
@@ -123,21 +104,5 @@ mod tests {
         assert_eq!(timer.arm(at(50), Some(at(150))), Some(at(150)));
         assert!(!timer.fire(at(100)) && timer.fire(at(150)));
         assert_eq!(timer.arm(at(150), Some(Instant::FAR_FUTURE)), None);
-    }
-
-    #[test]
-    fn lateness_has_the_median_and_the_99th_percentile_that_were_given() {
-        let (median, p99) = (Duration::from_micros(60), Duration::from_micros(200));
-        let costs = HostCosts { timer_late: median, timer_late_p99: p99, ..HostCosts::IDEAL };
-        let mut timer = timer(costs);
-        const DRAWS: usize = 100_000;
-        let mut late: Vec<u64> = (0..DRAWS).map(|_| timer.lateness().as_nanos()).collect();
-        late.sort_unstable();
-        // A quantile of n draws lies within 4 × sqrt(q × (1 - q) / n) of its share: 0.7 % at the median, 0.13 %
-        // at the 99th percentile, on slopes of 60 µs per half below it and 140 µs per 49 % above.
-        assert!(late[DRAWS / 2].abs_diff(60_000) < 2_000, "{}", late[DRAWS / 2]);
-        assert!(late[DRAWS / 100 * 99].abs_diff(200_000) < 500, "{}", late[DRAWS / 100 * 99]);
-        // A hundredth more at the same slope: 140 / 49 = 2.86 µs.
-        assert!(late[DRAWS - 1] <= 202_858 && late[DRAWS - 1] > 202_000, "{}", late[DRAWS - 1]);
     }
 }

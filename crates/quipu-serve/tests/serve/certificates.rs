@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quipu_serve::{Certificates, Reloaded};
-use quipu_tokio::identity::{Pin, ServerIdentity};
+use quipu_tokio::identity::{Pin, ServerIdentity, pinned_config};
 use tempfile::TempDir;
 
 use crate::client::{NAME, Running, soon};
@@ -74,6 +74,44 @@ fn changed_files_are_read_again_once_both_fit() {
     assert_eq!(certificates.reload().unwrap(), Reloaded::Changed);
     assert_eq!(certificates.pin(), new);
     assert_eq!(certificates.reload().unwrap(), Reloaded::Same);
+}
+
+/// The certificates that a client sees which knows the server by its pin alone.
+fn seen_by_pin(certificates: &Arc<Certificates>) -> Vec<usize> {
+    let tls = pinned_config(certificates.pin(), &[b"h2"]).unwrap();
+    let name = NAME.try_into().unwrap();
+    let mut client = rustls::ClientConnection::new(tls, name).unwrap();
+    let mut server = rustls::ServerConnection::new(certificates.tcp().unwrap()).unwrap();
+    while client.is_handshaking() || server.is_handshaking() {
+        let mut wire = Vec::new();
+        client.write_tls(&mut wire).unwrap();
+        server.read_tls(&mut wire.as_slice()).unwrap();
+        server.process_new_packets().unwrap();
+        let mut wire = Vec::new();
+        while server.wants_write() {
+            server.write_tls(&mut wire).unwrap();
+        }
+        let mut wire = wire.as_slice();
+        while !wire.is_empty() {
+            client.read_tls(&mut wire).unwrap();
+            client.process_new_packets().unwrap();
+        }
+    }
+    client.peer_certificates().unwrap().iter().map(|certificate| certificate.len()).collect()
+}
+
+#[test]
+fn a_chain_is_about_as_long_as_was_asked_for_and_known_by_the_same_pin() {
+    for bytes in [1_000, 3_000, 20_000] {
+        let made = Certificates::generate_chain_for(&[NAME], bytes).unwrap();
+        let seen = seen_by_pin(&Arc::new(made));
+        // Five bytes of lengths stand before the second.
+        let chain = seen.iter().sum::<usize>() + 5;
+        assert_eq!(seen.len(), 2);
+        assert!(chain.abs_diff(bytes) <= 8, "{chain} of {bytes}");
+    }
+    let alone = Certificates::generate_chain_for(&[NAME], 100).unwrap();
+    assert_eq!(seen_by_pin(&Arc::new(alone)).len(), 1, "there is no room for a second");
 }
 
 #[tokio::test]

@@ -14,9 +14,12 @@ impl<N: Node, O: Observer> World<N, O> {
 
     /// A datagram comes to the node's host, if it has one that takes time: true then.
     pub(super) fn arrive_at_host(&mut self, id: NodeId, slot: SlotId) -> bool {
+        let now = self.now;
         let Some(hosted) = self.hosted(id) else { return false };
         hosted.receive(slot);
-        self.call_turn(id);
+        if let Some(at) = hosted.next_wake(now) {
+            self.events.push(at, Event::Turn(id));
+        }
         true
     }
 
@@ -56,7 +59,10 @@ impl<N: Node, O: Observer> World<N, O> {
     pub(super) fn host_turn(&mut self, id: NodeId) {
         let now = self.now;
         let Some(hosted) = self.hosted(id) else { return };
-        let takes = hosted.take();
+        if !hosted.has_turn(now) {
+            return;
+        }
+        let takes = hosted.take(now);
         if !takes.is_zero() {
             self.events.push(now + takes, Event::Turn(id));
             return;

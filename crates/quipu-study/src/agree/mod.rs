@@ -30,6 +30,8 @@ pub enum Variant {
     Whole,
     /// Timers alone are late.
     Timers,
+    /// Hosts that sleep alone take time to wake.
+    Waking,
     /// Datagrams alone are sent and taken in batches, each of which costs.
     Batches,
     /// Each datagram alone costs: the protocol's work, its cryptography included, and the kernel's.
@@ -38,8 +40,14 @@ pub enum Variant {
 
 impl Variant {
     /// All, the first of which others are compared with.
-    pub const ALL: [Variant; 5] =
-        [Variant::Ideal, Variant::Whole, Variant::Timers, Variant::Batches, Variant::Datagrams];
+    pub const ALL: [Variant; 6] = [
+        Variant::Ideal,
+        Variant::Whole,
+        Variant::Timers,
+        Variant::Waking,
+        Variant::Batches,
+        Variant::Datagrams,
+    ];
 
     /// What files call it.
     pub const fn name(self) -> &'static str {
@@ -47,6 +55,7 @@ impl Variant {
             Variant::Ideal => "ideal",
             Variant::Whole => "costs",
             Variant::Timers => "timers",
+            Variant::Waking => "waking",
             Variant::Batches => "batches",
             Variant::Datagrams => "datagrams",
         }
@@ -63,6 +72,10 @@ impl Variant {
             left.0.timer_tick = all.timer_tick;
             left.0.timer_late = all.timer_late;
             left.0.timer_late_p99 = all.timer_late_p99;
+        }
+        if self == Variant::Waking {
+            left.0.wake = all.wake;
+            left.0.wake_p99 = all.wake_p99;
         }
         if self == Variant::Batches {
             left.0.send_batch = all.send_batch;
@@ -145,6 +158,8 @@ pub struct Causes {
     pub connect: i64,
     /// What late timers add to the simulated page time.
     pub timers: i64,
+    /// What hosts add that sleep and have to wake.
+    pub waking: i64,
     /// What batches add.
     pub batches: i64,
     /// What the processor's time for each datagram adds.
@@ -303,6 +318,7 @@ impl<'a> Worlds<'a> {
             difference: middle(&ideal, &page)?,
             connect: middle(&ideal, &|record| record.connect_time.as_nanos())?,
             timers: added(Variant::Timers)?,
+            waking: added(Variant::Waking)?,
             batches: added(Variant::Batches)?,
             datagrams: added(Variant::Datagrams)?,
             packets: middle(&ideal, &sum(|path| path.packets_sent))?,

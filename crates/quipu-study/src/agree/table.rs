@@ -35,14 +35,14 @@ pub fn differences(agreement: &Agreement) -> Grid {
 
 /// Where the difference of page times comes from, in ms.
 pub fn causes(agreement: &Agreement) -> Grid {
-    let times = ["page ms", "handshake", "timers", "batches", "datagrams"];
+    let times = ["page ms", "handshake", "timers", "waking", "batches", "datagrams"];
     let numbers = [&times[..], &["client's packets", "lost"]].concat();
     let mut grid = grid(&["network", "page", "policy"], &numbers);
     for it in &agreement.causes {
-        let Causes { difference, connect, timers, batches, datagrams, packets, lost, .. } = *it;
-        let times =
-            [difference, connect, timers, batches, datagrams].map(|time| signed(time as f64));
-        let counts = [packets, lost].map(|count| format!("{count:+}"));
+        let Causes { difference, connect, timers, waking, batches, datagrams, .. } = *it;
+        let times = [difference, connect, timers, waking, batches, datagrams]
+            .map(|time| signed(time as f64));
+        let counts = [it.packets, it.lost].map(|count| format!("{count:+}"));
         let names = [&it.network, &it.page, &it.policy].map(String::clone);
         grid.row(names.into_iter().chain(times).chain(counts));
     }

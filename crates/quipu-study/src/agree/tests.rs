@@ -60,12 +60,12 @@ fn a_difference_of_more_than_it_may_be_is_none_that_agrees() {
 fn costs_are_taken_apart_and_each_part_has_what_it_adds() {
     let plan = plan(2);
     let at = |millis: u64| world(&plan, move |_, _| millis);
-    let simulated = [at(1_000), at(1_007), at(1_002), at(1_001), at(1_004)];
+    let simulated = [at(1_000), at(1_010), at(1_002), at(1_003), at(1_001), at(1_004)];
     let agreement = Agreement::new(&plan, &at(1_010), &simulated);
     let causes = &agreement.causes[0];
-    let found =
-        [causes.difference, causes.connect, causes.timers, causes.batches, causes.datagrams];
-    assert_eq!(found, [10_000_000, 0, 2_000_000, 1_000_000, 4_000_000]);
+    assert_eq!([causes.difference, causes.connect], [10_000_000, 0]);
+    let added = [causes.timers, causes.waking, causes.batches, causes.datagrams];
+    assert_eq!(added, [2_000_000, 3_000_000, 1_000_000, 4_000_000]);
 }
 
 #[test]
@@ -85,12 +85,15 @@ fn policies_that_the_simulator_separates_have_their_order_in_both_worlds_or_not(
 
 #[test]
 fn parts_of_costs_have_all_of_them_together() {
-    let all: HostSpec = "measured".parse().unwrap();
+    let all: HostSpec = "measured:wake=90us,wake_p99=400us".parse().unwrap();
     assert_eq!(Variant::Ideal.of(all), HostSpec::IDEAL);
     assert_eq!(Variant::Whole.of(all), all);
     let mut joined = Variant::Timers.of(all);
+    let waking = Variant::Waking.of(all).0;
     let (batches, datagrams) = (Variant::Batches.of(all).0, Variant::Datagrams.of(all).0);
     assert_eq!(joined.0.send_batch, 1);
+    joined.0.wake = waking.wake;
+    joined.0.wake_p99 = waking.wake_p99;
     joined.0.send_batch = batches.send_batch;
     joined.0.send_batch_cost = batches.send_batch_cost;
     joined.0.receive_batch = batches.receive_batch;

@@ -23,6 +23,13 @@ const CERTIFICATE: &str = "certificate.pem";
 const KEY: &str = "key.pem";
 const SECRET: &str = "secret.hex";
 
+/// Length and extensions of a certificate in a list of TLS 1.3.
+/// <https://www.rfc-editor.org/rfc/rfc8446#section-4.4.2>
+const ENTRY: usize = 5;
+
+/// Bytes by which a certificate may be longer than it was asked to be: signatures have no fixed length.
+const FEW: usize = 8;
+
 /// Certificate, private key and secret of a server. Clients know it by the certificate; the secret makes
 /// its tokens and stateless resets, so that a server that starts anew with the same one resets the
 /// connections that it had, and takes the tokens that it gave.
@@ -51,6 +58,26 @@ impl ServerIdentity {
         let key = PrivatePkcs8KeyDer::from(key.serialize_der()).into();
         let chain = vec![certificate.der().clone()];
         Ok(ServerIdentity { chain, key, secret: Secret::generate()? })
+    }
+
+    /// The same with a further certificate behind it, which nobody needs: the chain takes `bytes` in the handshake, give
+    /// or take a few, as those of authorities on the Internet take some thousands. It stays as it is if it is longer.
+    ///
+    /// # Errors
+    /// See [`IdentityError`].
+    pub fn with_chain_of(mut self, bytes: usize) -> Result<Self, IdentityError> {
+        let missing = bytes.saturating_sub(self.chain_bytes() + ENTRY);
+        let filler = filler(missing)?;
+        if filler.len() <= missing + FEW {
+            self.chain.push(filler);
+        }
+        Ok(self)
+    }
+
+    /// Bytes of the chain in the handshake: the certificates, and what TLS 1.3 puts around each that follows another.
+    pub fn chain_bytes(&self) -> usize {
+        let certificates: usize = self.chain.iter().map(|certificate| certificate.len()).sum();
+        certificates + ENTRY * self.chain.len().saturating_sub(1)
     }
 
     /// That of PEM files: the certificates, the server's own first, and its private key. The secret is a
@@ -216,6 +243,26 @@ pub fn server_config(
     config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
     config.key_log = key_log();
     Ok(Arc::new(config))
+}
+
+/// A certificate of about `bytes`, or the shortest if that is longer.
+fn filler(bytes: usize) -> Result<CertificateDer<'static>, IdentityError> {
+    // A number for examples, of an extension that says nothing: https://www.rfc-editor.org/rfc/rfc5612
+    const PADDING: [u64; 9] = [1, 3, 6, 1, 4, 1, 32_473, 1, 1];
+    let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256)?;
+    let of = |padding: usize| {
+        let mut params = rcgen::CertificateParams::new(Vec::<String>::new())?;
+        let padding = rcgen::CustomExtension::from_oid_content(&PADDING, vec![0; padding]);
+        params.custom_extensions = vec![padding];
+        Ok::<_, IdentityError>(params.self_signed(&key)?.der().clone())
+    };
+    let shortest = of(0)?;
+    let Some(missing) = bytes.checked_sub(shortest.len()).filter(|missing| *missing > 0) else {
+        return Ok(shortest);
+    };
+    // Longer content makes the lengths around it longer, too.
+    let longer = of(missing)?.len().saturating_sub(bytes);
+    of(missing.saturating_sub(longer))
 }
 
 /// A key, and a certificate for `names` that it signs itself.

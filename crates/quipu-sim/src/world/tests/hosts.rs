@@ -98,6 +98,53 @@ fn what_comes_while_a_host_is_busy_is_one_batch_and_is_answered_once() {
     assert_eq!(answers, [300, 550, 550, 700]);
 }
 
+/// Hosts that take so long to wake, or down to half of that.
+fn waking(micros_of_wake: u64, others: HostCosts) -> HostCosts {
+    let wake = micros(micros_of_wake);
+    HostCosts { wake, wake_p99: wake, ..others }
+}
+
+#[test]
+fn a_host_that_sleeps_takes_what_comes_only_once_it_is_awake() {
+    let mut pair = hosts((), waking(100, HostCosts::IDEAL), 1);
+    for at in 0..20 {
+        pair.world.run_until(millis(at)).unwrap();
+        pair.client_sends(envelope(0, 0), b"x");
+    }
+    pair.world.run_until(millis(100)).unwrap();
+    let came = came(&pair.world, pair.server);
+    let late: Vec<u64> = came.iter().zip(0..).map(|(at, sent)| at - 1_000 * sent).collect();
+    assert!(late.iter().all(|late| (50..=100).contains(late)), "{late:?}");
+    assert!(late.iter().any(|late| *late < 100) && late.contains(&100), "{late:?}");
+}
+
+#[test]
+fn a_host_wakes_once_for_all_that_comes_meanwhile_and_not_while_it_is_busy() {
+    let costs = HostCosts { receive_batch: 2, receive_cost: micros(200), ..HostCosts::IDEAL };
+    let mut pair = hosts((), waking(100, costs), 1);
+    // They come 0, 10, 440 and 900 µs after 5 ms.
+    for after in [0, 10, 440, 900] {
+        pair.world.run_until(Instant::ZERO + micros(after)).unwrap();
+        pair.client_sends(envelope(0, 0), b"x");
+    }
+    pair.world.run_until(millis(100)).unwrap();
+    let came = came(&pair.world, pair.server);
+    // It wakes for the first after 50 to 100 µs and takes both; the third comes while it takes those.
+    assert!((450..=500).contains(&came[0]) && came[1] == came[0], "{came:?}");
+    assert_eq!(came[2], came[0] + 200, "it is awake");
+    assert!((1_150..=1_200).contains(&came[3]), "it sleeps again: {came:?}");
+}
+
+#[test]
+fn a_deadline_has_a_host_awake_for_what_came() {
+    let mut pair = hosts((), waking(1_000, HostCosts::IDEAL), 1);
+    pair.world.update(pair.server, |server, _| server.deadline = Some(millis(5) + micros(200)));
+    pair.client_sends(envelope(0, 0), b"x");
+    pair.world.run_until(millis(100)).unwrap();
+    assert_eq!(came(&pair.world, pair.server), [200]);
+    assert_eq!(pair.world.node(pair.server).fired_at, [millis(5) + micros(200)]);
+}
+
 #[test]
 fn a_host_that_is_busy_sending_receives_later() {
     let costs = HostCosts { send_cost: micros(1_000), ..HostCosts::IDEAL };
@@ -228,6 +275,8 @@ fn any_costs() -> impl Strategy<Value = HostCosts> {
                 timer_tick: micros(tick),
                 timer_late: micros(late),
                 timer_late_p99: micros(late + more),
+                wake: micros(late / 2),
+                wake_p99: micros(late / 2 + more),
                 send_batch: sends,
                 send_batch_cost: micros(per_batch),
                 send_cost: micros(per_datagram),
