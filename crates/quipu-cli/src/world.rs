@@ -47,7 +47,7 @@ pub(crate) fn run_emulated(
         (qlog_runs.is_some(), "--qlog-runs", "none"),
     ])?;
     settle(&mut given, http)?;
-    check(&given.scenario)?;
+    check(&given.scenario, own)?;
     let output = scenario::prepare_output(&given.scenario, out.as_deref(), *force)?;
     let logs = logs::of_real_time(&options.logs, "quipu")?;
     let emulator = Emulator::new(own, logs.clone())?;
@@ -81,11 +81,12 @@ pub(crate) fn settle(given: &mut Given, http: Option<&str>) -> Result<(), Failur
     given.set("transport.tls", page_loads::EMULATED, Some("rustls"))
 }
 
-/// Checks that a scenario asks for nothing that only simulated runs can be.
+/// Checks that a scenario asks for nothing that only simulated runs can be, nor for a stack that this program does not
+/// have.
 ///
 /// # Errors
 /// If it does.
-pub(crate) fn check(scenario: &Scenario) -> Result<(), Failure> {
+pub(crate) fn check(scenario: &Scenario, own: &Own<'_>) -> Result<(), Failure> {
     let usual = Scenario::default();
     let transport = &scenario.transport;
     let refused = [
@@ -100,5 +101,6 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), Failure> {
         (scenario.compute != usual.compute, "compute", "likely"),
     ];
     refuse_simulated(refused)?;
-    page_loads::check_load(scenario, page_loads::EMULATED)
+    page_loads::check_load(scenario, page_loads::EMULATED)?;
+    own.stacks.check(scenario)
 }

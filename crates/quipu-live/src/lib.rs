@@ -2,7 +2,7 @@
 //!
 //! - [`load`]: what a browser would ask for, over an HTTP/3 connection, when and as urgently as it would.
 //! - [`Client`]: what it is asked over; [`tcp`] has HTTP/1.1 and HTTP/2 over the kernel's TCP and Multipath TCP, to
-//!   compare with.
+//!   compare with, and [`foreign`] the traits by which other libraries are used.
 //! - [`Loaded`]: the record of the load, and what the server answered unlike the recording.
 //! - [`Clock`]: the time of one load.
 //!
@@ -16,6 +16,7 @@ mod client;
 mod clock;
 mod error;
 mod exchange;
+pub mod foreign;
 mod head;
 mod load;
 pub mod tcp;

@@ -2,6 +2,7 @@
 //! that make runs of plans.
 
 mod kernel;
+mod other;
 mod server;
 mod site;
 mod told;
@@ -18,6 +19,7 @@ use self::site::{Means, Site};
 use self::told::Told;
 use crate::emulate::enter;
 use crate::failure::Failure;
+use crate::foreign::ForeignStacks;
 use crate::own::Own;
 
 /// How often a load is made that is void, with the first time. Our choice.
@@ -30,6 +32,7 @@ const SITES: usize = 8;
 #[derive(Debug)]
 pub(crate) struct Emulator {
     registry: Registry,
+    stacks: ForeignStacks,
     logs: Option<QlogFolder>,
     state: Mutex<State>,
 }
@@ -42,14 +45,14 @@ struct State {
 }
 
 impl Emulator {
-    /// With the policies of this program. `logs` are of clients. To be called before this process has another thread.
+    /// With the policies and stacks of this program. `logs` are of clients. To be called before this process has another thread.
     ///
     /// # Errors
     /// If this user may not emulate links.
     pub(crate) fn new(own: &Own<'_>, logs: Option<QlogFolder>) -> Result<Arc<Emulator>, Failure> {
         enter()?;
-        let registry = own.registry.clone();
-        Ok(Arc::new(Emulator { registry, logs, state: Mutex::default() }))
+        let (registry, stacks) = (own.registry.clone(), own.stacks.clone());
+        Ok(Arc::new(Emulator { registry, stacks, logs, state: Mutex::default() }))
     }
 
     /// Starts what the first run of `plan` needs, so that what is missing here is told before any run.
@@ -74,7 +77,8 @@ impl Emulator {
 
 impl Maker for Emulator {
     fn make(&self, plan: &Plan, cell: Cell) -> Result<Vec<RunRecord>, MakeError> {
-        let means = Means { registry: &self.registry, logs: self.logs.as_ref() };
+        let (registry, stacks) = (&self.registry, &self.stacks);
+        let means = Means { registry, stacks, logs: self.logs.as_ref() };
         let made = self.with(|state| state.make(plan, cell, means));
         made.map(|record| vec![record]).map_err(MakeError)
     }

@@ -7,8 +7,17 @@ use std::process::{Child, Command, Stdio};
 use quipu_emu::Host;
 use quipu_scenario::Stack;
 
-use super::kernel::served;
+use super::kernel;
 use crate::failure::Failure;
+
+/// The options of `quipu serve` for a stack other than Quipu's.
+fn served(stack: Stack) -> Vec<String> {
+    match stack {
+        Stack::Quipu => Vec::new(),
+        Stack::Kernel(stack) => kernel::served(stack),
+        Stack::Foreign(_) => vec!["--stack".to_owned(), stack.to_string()],
+    }
+}
 
 /// `quipu serve --har PAGE` in a host. It ends with the host.
 #[derive(Debug)]
@@ -39,8 +48,8 @@ impl PageServer {
         command.args(["serve", "--har", page, "--threads", "1", "--listen"]);
         match stack {
             Stack::Quipu => command.arg(address.to_string()).args(["--no-tcp", "--experiments"]),
-            // Further subflows of Multipath TCP come to other addresses.
-            Stack::Kernel(stack) => {
+            // Further subflows of Multipath TCP, and paths of other stacks, come to other addresses.
+            Stack::Kernel(_) | Stack::Foreign(_) => {
                 let everywhere = SocketAddr::from(([0; 4], address.port()));
                 command.arg(everywhere.to_string()).args(served(stack))
             }

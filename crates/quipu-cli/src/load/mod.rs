@@ -57,7 +57,7 @@ fn emulated(options: &LoadOptions, mut given: Given, own: &Own<'_>) -> Result<()
         (options.har.is_some(), "--har", "none"),
     ])?;
     world::settle(&mut given, http.as_deref())?;
-    world::check(&given.scenario)?;
+    world::check(&given.scenario, own)?;
     let logs = logs::of_real_time(&options.logs, "quipu load")?;
     let emulator = world::Emulator::new(own, logs.clone())?;
     let plan = plan(options, given, own)?.emulated(world::as_maker(&emulator));
