@@ -9,7 +9,7 @@ use quipu_scenario::{Scenario, Stack, StackName};
 use quipu_serve::{Certificates, Recorded, Site};
 use quipu_tokio::identity::Pin;
 
-pub use quipu_scenario::{ForeignStack as ForeignChoice, QuicCongestion};
+pub use quipu_scenario::{ForeignChoice, QuicCongestion};
 
 use crate::failure::Failure;
 

@@ -22,8 +22,7 @@ impl ForeignFailure {
 /// What another library does meanwhile.
 pub type Doing<'a, T> = Pin<Box<dyn Future<Output = Result<T, ForeignFailure>> + Send + 'a>>;
 
-/// A connection of another library, over which requests are made. It is closed when the last clone and the last
-/// exchange are dropped.
+/// A connection of another library, over which requests are made. It is closed when it is dropped.
 pub trait ForeignClient: Send + Sync {
     /// Opens the exchange of a request, which says its urgency in the field `priority`, with a body of so many bytes,
     /// whatever they are. Exchanges begin in the order of calls, none of which is made before the last one is done.

@@ -83,14 +83,14 @@ impl KernelStack {
 
 /// A stack of a published QUIC library, which a program may bring; the `quipu` command alone has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ForeignStack {
+pub struct ForeignChoice {
     /// What it is: [`StackName::QuinnH3`] or [`StackName::NoqH3`].
     name: StackName,
     /// The congestion control of both ends.
     pub congestion: QuicCongestion,
 }
 
-impl ForeignStack {
+impl ForeignChoice {
     /// What it is called, without its congestion control.
     pub fn name(&self) -> StackName {
         self.name
@@ -111,7 +111,7 @@ pub enum Stack {
     /// The kernel's.
     Kernel(KernelStack),
     /// That of a published QUIC library.
-    Foreign(ForeignStack),
+    Foreign(ForeignChoice),
 }
 
 impl Stack {
@@ -124,7 +124,7 @@ impl Stack {
     }
 
     /// That of a published QUIC library, if it is one.
-    pub fn foreign(self) -> Option<ForeignStack> {
+    pub fn foreign(self) -> Option<ForeignChoice> {
         match self {
             Stack::Quipu | Stack::Kernel(_) => None,
             Stack::Foreign(stack) => Some(stack),
@@ -200,7 +200,7 @@ impl FromStr for Stack {
         };
         if is_foreign(name) {
             let congestion = named.map(str::parse).transpose()?.unwrap_or_default();
-            return Ok(Stack::Foreign(ForeignStack { name, congestion }));
+            return Ok(Stack::Foreign(ForeignChoice { name, congestion }));
         }
         let congestion = named.map(str::parse).transpose()?.unwrap_or_default();
         Ok(Stack::Kernel(KernelStack { name, congestion }))

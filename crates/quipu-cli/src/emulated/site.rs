@@ -7,7 +7,7 @@ use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::policies::Registry;
 use quipu_lab::run::logs::QlogFolder;
 use quipu_record::RunRecord;
-use quipu_scenario::{ForeignStack, Stack, Start, split_hash};
+use quipu_scenario::{ForeignChoice, Stack, Start, split_hash};
 use quipu_tokio::{Endpoint, tokio};
 
 use super::server::PageServer;
@@ -169,19 +169,15 @@ impl Site {
             let runtime = live::runtime_of(Some(1))?;
             let begin = || emulation.renew(links).map(drop).map_err(Failure::run);
             let loaded = runtime.block_on(async {
-                let connecting = async {
-                    match stack {
-                        Stack::Quipu => Err(Failure::Run("stack quipu is no other one".to_owned())),
-                        Stack::Kernel(stack) => kernel::connect(stack, address, &pin).await,
-                        Stack::Foreign(stack) => connect(means, plan, stack, (ways, &pin)).await,
+                let others = other::Load { plan, cell, interfaces, server: address };
+                match stack {
+                    Stack::Quipu => load(plan, cell, means, (&url, &uplinks), begin).await,
+                    Stack::Kernel(stack) => {
+                        others.run(begin, kernel::connect(stack, address, &pin)).await
                     }
-                };
-                if stack == Stack::Quipu {
-                    return load(plan, cell, means, (&url, &uplinks), begin).await;
-                }
-                tokio::select! {
-                    loaded = other::load((plan, cell), interfaces, begin, (address, connecting)) => loaded,
-                    () = live::asked_to_stop(&plan.stop) => Err(Failure::Interrupted),
+                    Stack::Foreign(stack) => {
+                        others.run(begin, connect(means, plan, stack, (ways, &pin))).await
+                    }
                 }
             });
             let loaded = loaded.map(|mut record| {
@@ -227,7 +223,7 @@ async fn load(
 async fn connect(
     means: Means<'_>,
     plan: &Plan,
-    choice: ForeignStack,
+    choice: ForeignChoice,
     (mut ways, pin): (Vec<Way>, &str),
 ) -> Result<quipu_live::Client, Failure> {
     if !choice.is_multipath() {
