@@ -380,8 +380,9 @@ pub(crate) struct CompareOptions {
     pub(crate) world: WorldOptions,
     #[command(flatten)]
     pub(crate) compared: ComparedOptions,
-    /// What carries pages over emulated links, separated by commas: quipu, tcp-h2, tcp-h1, mptcp-h2; the kernel's
-    /// congestion control is cubic, or named as in tcp-h2:congestion=bbr (--world emulated) [default: quipu]
+    /// What carries pages over emulated links, separated by commas: quipu, tcp-h2, tcp-h1, mptcp-h2, and where the
+    /// program has them quinn-h3, noq-h3; congestion control of these is cubic, or named as in
+    /// tcp-h2:congestion=bbr (--world emulated) [default: quipu]
     #[arg(long, value_name = "LIST")]
     pub(crate) stack: Option<String>,
     /// Sort the rows of the table [default: as the policies were named]

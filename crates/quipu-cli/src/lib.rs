@@ -1,7 +1,8 @@
 //! The `quipu` command as a function: parses its arguments, calls the library, prints.
 //!
 //! [`run`] takes the policies that it knows, so that a program of one's own can be the same command
-//! with policies of one's own beside the built-in ones: `examples/my_scheduler.rs`.
+//! with policies of one's own beside the built-in ones: `examples/my_scheduler.rs`. [`run_with`] takes
+//! stacks of other libraries, too, for emulated loads: `interop/stacks`.
 
 mod agree;
 mod args;
@@ -18,6 +19,7 @@ mod emulated;
 mod events;
 mod failure;
 mod fetch;
+pub mod foreign;
 mod list;
 mod live;
 mod load;
@@ -47,6 +49,7 @@ mod world;
 
 use std::io::Write;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 pub use quipu_lab::{base, policy};
 
@@ -54,6 +57,7 @@ use quipu_lab::policies::Registry;
 
 use args::{Command, PageCommand, PerfCommand, ScenarioCommand, TraceCommand};
 use failure::Failure;
+use foreign::{ForeignStack, ForeignStacks};
 use own::Own;
 use terminal::Terminal;
 
@@ -67,14 +71,19 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Exit code 0: done. 1: a run failed. 2: the arguments or an input file are wrong. 130: stopped by
 /// Ctrl-C or SIGTERM, with what was finished written.
 pub fn run(registry: &Registry) -> ExitCode {
-    match begin(registry) {
+    run_with(registry, Vec::new())
+}
+
+/// The same of a program that brings stacks of other libraries, each with a name of its own.
+pub fn run_with(registry: &Registry, stacks: Vec<Arc<dyn ForeignStack>>) -> ExitCode {
+    match begin(registry, ForeignStacks(stacks)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
 }
 
-fn begin(registry: &Registry) -> Result<(), Failure> {
-    let mut own = Own::new(registry, Terminal::default())?;
+fn begin(registry: &Registry, stacks: ForeignStacks) -> Result<(), Failure> {
+    let mut own = Own::new(registry, stacks, Terminal::default())?;
     let version = || format!("quipu {}\n", own.program.describe());
     let arguments = args::parse(std::env::args_os(), version)?;
     own.terminal = Terminal::new(arguments.output);

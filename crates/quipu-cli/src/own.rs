@@ -6,6 +6,7 @@ use quipu_lab::policies::Registry;
 use quipu_lab::program::{BuiltFrom, Program};
 
 use crate::failure::Failure;
+use crate::foreign::ForeignStacks;
 use crate::terminal::Terminal;
 
 /// What the sources of this command are, from its build script.
@@ -15,6 +16,8 @@ const BUILT_FROM: BuiltFrom = include!(concat!(env!("OUT_DIR"), "/built_from.rs"
 pub(crate) struct Own<'r> {
     /// The policies that can be chosen by name.
     pub(crate) registry: &'r Registry,
+    /// The stacks that it brings beside its own and those of the kernel.
+    pub(crate) stacks: ForeignStacks,
     /// The program that runs them.
     pub(crate) program: Arc<Program>,
     /// Where results are printed.
@@ -22,9 +25,13 @@ pub(crate) struct Own<'r> {
 }
 
 impl<'r> Own<'r> {
-    /// This program with the policies of `registry`.
-    pub(crate) fn new(registry: &'r Registry, terminal: Terminal) -> Result<Own<'r>, Failure> {
+    /// This program with the policies of `registry`, and these stacks.
+    pub(crate) fn new(
+        registry: &'r Registry,
+        stacks: ForeignStacks,
+        terminal: Terminal,
+    ) -> Result<Own<'r>, Failure> {
         let program = Program::new(BUILT_FROM, registry).map_err(Failure::run)?;
-        Ok(Own { registry, program: Arc::new(program), terminal })
+        Ok(Own { registry, stacks, program: Arc::new(program), terminal })
     }
 }

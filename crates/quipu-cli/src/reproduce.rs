@@ -54,7 +54,7 @@ pub(crate) fn run(options: &ReproduceOptions, own: &Own<'_>) -> Result<(), Failu
     };
     let jobs = planned(maker.as_ref())?;
     if emulator.is_some() {
-        jobs.iter().flat_map(Job::plans).try_for_each(|plan| world::check(&plan.scenario))?;
+        jobs.iter().flat_map(Job::plans).try_for_each(|plan| world::check(&plan.scenario, own))?;
     }
     let docs = match &options.docs {
         Some(file) => Some((file, page_before(file, &options.names, &jobs)?)),

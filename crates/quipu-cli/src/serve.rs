@@ -1,6 +1,7 @@
 //! `quipu serve`.
 
 mod experiments;
+mod foreign;
 mod limits;
 mod replay;
 
@@ -49,6 +50,9 @@ pub(crate) fn run(options: &ServeOptions, own: &Own<'_>) -> Result<(), Failure> 
         }
         (None, None) => return Err(Failure::Usage("give a folder, or a page by --har".to_owned())),
     };
+    if let Some(stack) = &options.stack {
+        return foreign::run(options, stack, &site, own);
+    }
     if let Some(address) = options.listen.iter().find(|address| address.port() == 0)
         && options.listen.len() > 1
     {

@@ -49,7 +49,7 @@ pub(crate) fn run_emulated(
         (*range, "--range", "none"),
         (qlog_runs.is_some(), "--qlog-runs", "none"),
     ])?;
-    check(&given.scenario)?;
+    check(&given.scenario, own)?;
     let output = scenario::prepare_output(&given.scenario, out.as_deref(), *force)?;
     let logs = logs::of_real_time(&options.logs, "quipu")?;
     let emulator = Emulator::new(own, priority, logs.clone())?;
@@ -74,11 +74,12 @@ pub(crate) fn refuse_simulated<const N: usize>(
     })
 }
 
-/// Checks that a scenario asks for nothing that only simulated runs can be.
+/// Checks that a scenario asks for nothing that only simulated runs can be, nor for a stack that this program does not
+/// have.
 ///
 /// # Errors
 /// If it does.
-pub(crate) fn check(scenario: &Scenario) -> Result<(), Failure> {
+pub(crate) fn check(scenario: &Scenario, own: &Own<'_>) -> Result<(), Failure> {
     let usual = Scenario::default();
     let transport = &scenario.transport;
     let refused = [
@@ -96,5 +97,6 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), Failure> {
         (scenario.compute != usual.compute, "compute", "likely"),
     ];
     refuse_simulated(refused)?;
-    page_loads::check_load(scenario, page_loads::EMULATED)
+    page_loads::check_load(scenario, page_loads::EMULATED)?;
+    own.stacks.check(scenario)
 }

@@ -7,9 +7,7 @@ use quipu_policy::StreamPolicy;
 use quipu_policy::conformance::{Verdict, stands};
 use quipu_policy::registry::{BuildContext, BuildError, Layer, Part, Policies, PolicySpec};
 
-use quipu_scenario::{
-    FlowSpec, HttpVersion, KernelStack, Network, Scenario, ScenarioError, Stack, split_list,
-};
+use quipu_scenario::{FlowSpec, HttpVersion, Network, Scenario, ScenarioError, Stack, split_list};
 
 pub use quipu_policy::registry::{Registry, SpecError};
 pub use words::names;
@@ -21,7 +19,7 @@ pub struct PolicyRow {
     pub label: String,
     /// What carries pages.
     pub stack: Stack,
-    /// Everything that was chosen for pages. Nothing is asked of it where the kernel carries them.
+    /// Everything that was chosen for pages. Nothing is asked of it where another stack carries them.
     pub spec: PolicySpec,
     /// How HTTP is carried. Over one byte stream the stream policy is HTTP's.
     pub http: HttpVersion,
@@ -63,14 +61,12 @@ impl PolicyRow {
         [&self.spec, &self.transport].into_iter().chain(&self.flows)
     }
 
-    /// Everything that was chosen for pages, with every parameter, or the stack of the kernel; how HTTP is
+    /// Everything that was chosen for pages, with every parameter, or the stack if it is another; how HTTP is
     /// carried if not over QUIC's streams; the path if there is only one.
     pub fn full_text(&self) -> String {
-        let mut text = match self.stack {
-            Stack::Quipu => self.spec.full_text(),
-            Stack::Kernel(stack) => {
-                format!("stack={} congestion={}", stack.name(), stack.congestion)
-            }
+        let mut text = match self.stack.congestion() {
+            None => self.spec.full_text(),
+            Some(congestion) => format!("stack={} congestion={congestion}", self.stack.name()),
         };
         if self.stack == Stack::Quipu && !matches!(self.http, HttpVersion::H2 | HttpVersion::Raw) {
             text.push_str(&format!(" http={}", self.http));
@@ -104,7 +100,7 @@ const ALL: &str = "all";
 /// The rows of `scenario` on a network: every stream policy with every path policy, every joint one,
 /// and each of the paths `alone`; all of them with each policy of acknowledgements, each congestion
 /// controller and each way to carry HTTP. Without pages only the first two of these make rows.
-/// The stacks of the kernel have rows of their own, in the order of the scenario's stacks: one over all
+/// Stacks other than Quipu's have rows of their own, in the order of the scenario's stacks: one over all
 /// paths, or one over each path alone. Without pages there are none.
 ///
 /// A path alone is a network of one path. It has the first stream policy, or that of [`STREAM_ALONE`]
@@ -125,7 +121,7 @@ pub(crate) fn rows(
     let mut rows = Rows { scenario, registry, common: Common::default(), rows: Vec::new() };
     let before = scenario.stack.iter().take_while(|stack| *stack != Stack::Quipu).count();
     let has_quipu = scenario.stack.iter().any(|stack| stack == Stack::Quipu);
-    rows.add_kernel(scenario.stack.iter().take(before), alone)?;
+    rows.add_others(scenario.stack.iter().take(before), alone)?;
     if !has_quipu && scenario.has_pages() {
         return Ok(rows.rows);
     }
@@ -148,7 +144,7 @@ pub(crate) fn rows(
             rows.add_all(alone, ack.from_all || congestion.from_all)?;
         }
     }
-    rows.add_kernel(scenario.stack.iter().skip(before), alone)?;
+    rows.add_others(scenario.stack.iter().skip(before), alone)?;
     Ok(rows.rows)
 }
 
@@ -295,8 +291,8 @@ impl Rows<'_> {
         Ok(())
     }
 
-    /// Adds the rows of those of `stacks` that are of the kernel.
-    fn add_kernel(
+    /// Adds the rows of those of `stacks` that are not Quipu's.
+    fn add_others(
         &mut self,
         stacks: impl Iterator<Item = Stack>,
         alone: &[AlonePath],
@@ -304,13 +300,13 @@ impl Rows<'_> {
         if !self.scenario.has_pages() {
             return Ok(());
         }
-        for stack in stacks.filter_map(Stack::kernel) {
+        for stack in stacks.filter(|stack| *stack != Stack::Quipu) {
             let all = [None];
             let each: Vec<Option<&AlonePath>> = alone.iter().map(Some).collect();
             // A network of one path has none alone.
             let over = if stack.is_multipath() || alone.is_empty() { &all[..] } else { &each };
             for alone in over {
-                let row = kernel_row(self.registry, stack, *alone).map_err(words::refused)?;
+                let row = other_row(self.registry, stack, *alone).map_err(words::refused)?;
                 self.rows.push(row);
             }
         }
@@ -390,24 +386,25 @@ fn row(
     })
 }
 
-/// The row of a stack of the kernel, over the path `alone` if that is given.
-fn kernel_row(
+/// The row of a stack other than Quipu's, over the path `alone` if that is given.
+fn other_row(
     registry: &Registry,
-    stack: KernelStack,
+    stack: Stack,
     alone: Option<&AlonePath>,
 ) -> Result<PolicyRow, SpecError> {
     let path = alone.map(|path| format!("{} alone", path.label));
-    let names = path.into_iter().chain([stack.name().to_string(), stack.congestion.to_string()]);
+    let names = path.into_iter().chain([stack.name().to_string()]).chain(stack.congestion());
     let label = names.collect::<Vec<String>>().join(" + ");
+    let http = if stack.foreign().is_some() { HttpVersion::H3 } else { HttpVersion::H2Tcp };
     // What is there where nothing is asked.
     let choice = [(Layer::Stream, STREAM_ALONE), (Layer::Path, PATH_ALONE)];
     let spec = PolicySpec::choose(registry, choice)?;
     Ok(PolicyRow {
         label,
-        stack: Stack::Kernel(stack),
+        stack,
         transport: spec.clone(),
         spec,
-        http: HttpVersion::H2Tcp,
+        http,
         flows: Vec::new(),
         alone: alone.cloned(),
     })

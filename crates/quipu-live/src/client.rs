@@ -1,5 +1,7 @@
 //! What pages are loaded over.
 
+use std::sync::Arc;
+
 use http::Request;
 use quipu_policy::Urgency;
 use quipu_tokio::PathInfo;
@@ -8,6 +10,7 @@ use tokio::sync::watch;
 
 use crate::body::{CHUNK, send_body};
 use crate::error::ExchangeError;
+use crate::foreign::{ForeignClient, ForeignExchange};
 use crate::tcp::{TcpClient, TcpExchange};
 use crate::tree::Http2Tree;
 
@@ -21,6 +24,8 @@ pub enum Client {
     Http2Tree(Http2Tree),
     /// HTTP/1.1 or HTTP/2 over the kernel's TCP.
     Tcp(TcpClient),
+    /// A connection of another library.
+    Foreign(Arc<dyn ForeignClient>),
 }
 
 impl From<&Http3Client> for Client {
@@ -41,10 +46,17 @@ impl From<&TcpClient> for Client {
     }
 }
 
+impl From<&Arc<dyn ForeignClient>> for Client {
+    fn from(client: &Arc<dyn ForeignClient>) -> Client {
+        Client::Foreign(Arc::clone(client))
+    }
+}
+
 /// A request that was made.
 pub(crate) enum Exchange {
     Http3(Box<Http3Exchange>),
     Tcp(Box<TcpExchange>),
+    Foreign(Box<dyn ForeignExchange>),
 }
 
 impl Client {
@@ -63,6 +75,7 @@ impl Client {
             Client::Tcp(client) => {
                 Ok(Exchange::Tcp(Box::new(client.request(head, body, urgency.level).await?)))
             }
+            Client::Foreign(client) => Ok(Exchange::Foreign(client.request(head, body).await?)),
         }
     }
 
@@ -70,17 +83,17 @@ impl Client {
     pub(crate) fn tree(&self) -> Option<&Http2Tree> {
         match self {
             Client::Http2Tree(tree) => Some(tree),
-            Client::Http3(_) | Client::Tcp(_) => None,
+            Client::Http3(_) | Client::Tcp(_) | Client::Foreign(_) => None,
         }
     }
 
-    /// Its paths, as far as they are known: those of the kernel are not.
+    /// Its paths, as far as they are known: those of the kernel and of other libraries are not.
     pub(crate) fn paths(&self) -> Vec<PathInfo> {
         match self {
             Client::Http3(client) | Client::Http2Tree(Http2Tree { client, .. }) => {
                 client.connection().paths()
             }
-            Client::Tcp(_) => Vec::new(),
+            Client::Tcp(_) | Client::Foreign(_) => Vec::new(),
         }
     }
 }
@@ -98,6 +111,7 @@ impl Exchange {
                 Ok(exchange.response().await?.status().as_u16())
             }
             Exchange::Tcp(exchange) => Ok(exchange.response(urgency).await?),
+            Exchange::Foreign(exchange) => Ok(exchange.response().await?),
         }
     }
 
@@ -106,6 +120,7 @@ impl Exchange {
         let octets = match self {
             Exchange::Http3(exchange) => exchange.data(CHUNK).await?,
             Exchange::Tcp(exchange) => exchange.data().await?,
+            Exchange::Foreign(exchange) => exchange.data().await?,
         };
         Ok(octets.map(|octets| octets.len() as u64))
     }
@@ -114,8 +129,8 @@ impl Exchange {
     pub(crate) fn update_priority(&mut self, urgency: Urgency) -> Result<(), ExchangeError> {
         match self {
             Exchange::Http3(exchange) => Ok(exchange.update_priority(urgency)?),
-            // The HTTP/2 of this client has no PRIORITY_UPDATE, HTTP/1.1 no such thing.
-            Exchange::Tcp(_) => Ok(()),
+            // Neither the HTTP/2 of this client nor that of other libraries has PRIORITY_UPDATE, HTTP/1.1 no such thing.
+            Exchange::Tcp(_) | Exchange::Foreign(_) => Ok(()),
         }
     }
 }

@@ -4,6 +4,7 @@ use quipu_base::Duration;
 use quipu_tokio::http3::Http3Error;
 use thiserror::Error;
 
+use crate::foreign::ForeignFailure;
 use crate::tcp::TcpFailure;
 
 /// Why a request or its response failed.
@@ -24,6 +25,9 @@ pub enum ExchangeError {
         /// Its answer.
         status: u16,
     },
+    /// Over another library.
+    #[error(transparent)]
+    Foreign(#[from] ForeignFailure),
 }
 
 /// A page that was not loaded.

@@ -2,8 +2,9 @@
 //!
 //! - [`load`]: what a browser would ask for, over a connection, when and as urgently as it would.
 //! - [`warm_up`]: small objects before that, on the same connection.
-//! - [`Client`]: what it is asked over; [`Http2Tree`] is HTTP/2 over QUIC with the browser's dependency tree, [`tcp`] has HTTP/1.1 and HTTP/2 over the kernel's TCP and Multipath TCP, to
-//!   compare with.
+//! - [`Client`]: what it is asked over; [`Http2Tree`] is HTTP/2 over QUIC with the browser's dependency tree, [`tcp`] has
+//!   HTTP/1.1 and HTTP/2 over the kernel's TCP and Multipath TCP, to compare with, and [`foreign`] the traits by which other
+//!   libraries are used.
 //! - [`Loaded`]: the record of the load, and what the server answered unlike the recording.
 //! - [`Clock`]: the time of one load.
 //!
@@ -17,6 +18,7 @@ mod client;
 mod clock;
 mod error;
 mod exchange;
+pub mod foreign;
 mod head;
 mod load;
 pub mod tcp;

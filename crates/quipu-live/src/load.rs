@@ -35,7 +35,7 @@ pub struct Loaded {
     pub record: RunRecord,
     /// What the server answered unlike the recording, by object.
     pub differences: Vec<Difference>,
-    /// The paths when the page was there; none over TCP.
+    /// The paths when the page was there; none over TCP or another library.
     pub paths: Vec<PathInfo>,
 }
 

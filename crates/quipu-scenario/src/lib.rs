@@ -108,7 +108,9 @@ pub use reference::reference;
 pub use scenario::{ExperimentTable, Scenario, SweepTable};
 pub use schema::{schema, schema_text};
 pub use series::Series;
-pub use stack::{KernelStack, Stack, StackName, Stacks, TcpCongestion};
+pub use stack::{
+    ForeignChoice, KernelStack, QuicCongestion, Stack, StackName, Stacks, TcpCongestion,
+};
 pub use steps::StepSpec;
 pub use sweep::{Amount, PointValues, SweepSpec, SweptField};
 pub use template::Template;

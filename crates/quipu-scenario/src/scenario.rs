@@ -90,8 +90,9 @@ table! {
         pub http: HttpVersions = HttpVersions::default(),
         /// What carries pages over emulated links: `quipu`, with the `policies`, or the kernel: HTTP/2 (`tcp-h2`) or HTTP/1.1
         /// with at most six connections (`tcp-h1`) over TCP, each path alone, or HTTP/2 over Multipath TCP (`mptcp-h2`).
-        /// Several values, separated by commas, give rows each. The kernel's congestion control is `cubic` unless named,
-        /// as in `tcp-h2:congestion=bbr`.
+        /// Where the program has them, HTTP/3 over published libraries: each path alone (`quinn-h3`), or all paths
+        /// (`noq-h3`). Several values, separated by commas, give rows each. The congestion control of stacks other than
+        /// `quipu` is `cubic` unless named, as in `tcp-h2:congestion=bbr`.
         pub stack: Stacks = Stacks::default(),
         /// What the hosts cost, at both ends or at each: timers, batches, processor and full sockets.
         pub host: Hosts = Hosts::default(),

@@ -22,6 +22,10 @@ choices! {
         TcpH1 = "tcp-h1",
         /// HTTP/2 over the kernel's Multipath TCP, over all paths.
         MptcpH2 = "mptcp-h2",
+        /// HTTP/3 over the published library quinn, over one path.
+        QuinnH3 = "quinn-h3",
+        /// HTTP/3 over the published library noq, over all paths.
+        NoqH3 = "noq-h3",
     }
 }
 
@@ -34,6 +38,19 @@ choices! {
         /// RFC 5681.
         Reno = "reno",
         /// BBR as the kernel has it.
+        Bbr = "bbr",
+    }
+}
+
+choices! {
+    /// A congestion control of a published QUIC library.
+    QuicCongestion, "congestion control of a QUIC library" {
+        /// RFC 9438, the default of quinn and noq.
+        #[default]
+        Cubic = "cubic",
+        /// RFC 9002.
+        Newreno = "newreno",
+        /// BBR as the library has it: its first version in quinn, its third in noq.
         Bbr = "bbr",
     }
 }
@@ -64,6 +81,27 @@ impl KernelStack {
     }
 }
 
+/// A stack of a published QUIC library, which a program may bring; the `quipu` command alone has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForeignChoice {
+    /// What it is: [`StackName::QuinnH3`] or [`StackName::NoqH3`].
+    name: StackName,
+    /// The congestion control of both ends.
+    pub congestion: QuicCongestion,
+}
+
+impl ForeignChoice {
+    /// What it is called, without its congestion control.
+    pub fn name(&self) -> StackName {
+        self.name
+    }
+
+    /// Whether it uses all paths of a network; others use one.
+    pub fn is_multipath(&self) -> bool {
+        self.name == StackName::NoqH3
+    }
+}
+
 /// The stack of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stack {
@@ -72,33 +110,67 @@ pub enum Stack {
     Quipu,
     /// The kernel's.
     Kernel(KernelStack),
+    /// That of a published QUIC library.
+    Foreign(ForeignChoice),
 }
 
 impl Stack {
     /// The kernel's, if it is one.
     pub fn kernel(self) -> Option<KernelStack> {
         match self {
-            Stack::Quipu => None,
+            Stack::Quipu | Stack::Foreign(_) => None,
             Stack::Kernel(stack) => Some(stack),
+        }
+    }
+
+    /// That of a published QUIC library, if it is one.
+    pub fn foreign(self) -> Option<ForeignChoice> {
+        match self {
+            Stack::Quipu | Stack::Kernel(_) => None,
+            Stack::Foreign(stack) => Some(stack),
+        }
+    }
+
+    /// What it is called, without its congestion control.
+    pub fn name(self) -> StackName {
+        match self {
+            Stack::Quipu => StackName::Quipu,
+            Stack::Kernel(stack) => stack.name,
+            Stack::Foreign(stack) => stack.name,
+        }
+    }
+
+    /// The name of its congestion control, unless that is a policy.
+    pub fn congestion(self) -> Option<String> {
+        match self {
+            Stack::Quipu => None,
+            Stack::Kernel(stack) => Some(stack.congestion.to_string()),
+            Stack::Foreign(stack) => Some(stack.congestion.to_string()),
+        }
+    }
+
+    /// Whether it uses all paths of a network; others use one.
+    pub fn is_multipath(self) -> bool {
+        match self {
+            Stack::Quipu => true,
+            Stack::Kernel(stack) => stack.is_multipath(),
+            Stack::Foreign(stack) => stack.is_multipath(),
         }
     }
 }
 
-/// The parameter of a stack of the kernel.
+/// The parameter of a stack other than Quipu's.
 const CONGESTION: &str = "congestion=";
 
 impl fmt::Display for Stack {
     /// As in a scenario: the default congestion control is not told.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Stack::Quipu => write!(f, "{}", StackName::Quipu),
-            Stack::Kernel(KernelStack { name, congestion }) => {
-                write!(f, "{name}")?;
-                match congestion {
-                    TcpCongestion::Cubic => Ok(()),
-                    other => write!(f, ":{CONGESTION}{other}"),
-                }
+        write!(f, "{}", self.name())?;
+        match self.congestion() {
+            Some(other) if other != TcpCongestion::default().to_string() => {
+                write!(f, ":{CONGESTION}{other}")
             }
+            _ => Ok(()),
         }
     }
 }
@@ -119,15 +191,25 @@ impl FromStr for Stack {
                 Some(_) => Err(wrong("quipu without parameters; policies.congestion is for it")),
             };
         }
-        let congestion = match parameter {
-            None => TcpCongestion::default(),
+        let named = match parameter {
+            None => None,
             Some(parameter) => {
                 let named = parameter.strip_prefix(CONGESTION);
-                named.ok_or_else(|| wrong("a parameter as in tcp-h2:congestion=reno"))?.parse()?
+                Some(named.ok_or_else(|| wrong("a parameter as in tcp-h2:congestion=reno"))?)
             }
         };
+        if is_foreign(name) {
+            let congestion = named.map(str::parse).transpose()?.unwrap_or_default();
+            return Ok(Stack::Foreign(ForeignChoice { name, congestion }));
+        }
+        let congestion = named.map(str::parse).transpose()?.unwrap_or_default();
         Ok(Stack::Kernel(KernelStack { name, congestion }))
     }
+}
+
+/// Whether a published QUIC library carries the stack of that name.
+fn is_foreign(name: StackName) -> bool {
+    matches!(name, StackName::QuinnH3 | StackName::NoqH3)
 }
 
 /// One stack, or several: each is rows of a comparison then. In text separated by commas.
@@ -140,8 +222,8 @@ impl Stacks {
         self.0.iter().copied()
     }
 
-    /// The first of the kernel, if there is one.
-    pub fn first_kernel(&self) -> Option<Stack> {
+    /// The first that is not Quipu's, if there is one.
+    pub fn first_other(&self) -> Option<Stack> {
         self.iter().find(|stack| *stack != Stack::Quipu)
     }
 }
@@ -190,34 +272,45 @@ impl<'de> Deserialize<'de> for Stacks {
     }
 }
 
-/// All stacks, those of the kernel also with each congestion control.
+/// All stacks, those other than Quipu's also with each congestion control.
 fn names() -> Vec<String> {
-    let kernel = StackName::NAMES.iter().filter(|name| **name != "quipu");
+    let others = StackName::NAMES.iter().filter(|name| **name != "quipu");
     let with = |name: &&str| {
         let name = (*name).to_owned();
-        TcpCongestion::NAMES.iter().map(move |by| format!("{name}:{CONGESTION}{by}"))
+        let controls = match name.parse().is_ok_and(is_foreign) {
+            true => QuicCongestion::NAMES,
+            false => TcpCongestion::NAMES,
+        };
+        controls.iter().map(move |by| format!("{name}:{CONGESTION}{by}"))
     };
     let plain = StackName::NAMES.iter().map(|&name| name.to_owned());
-    plain.chain(kernel.flat_map(with)).collect()
+    plain.chain(others.flat_map(with)).collect()
 }
 
 macro_rules! stack {
     () => {
-        "(quipu|(tcp-h2|tcp-h1|mptcp-h2)(:congestion=(cubic|reno|bbr))?)"
+        concat!(
+            "(quipu|(tcp-h2|tcp-h1|mptcp-h2)(:congestion=(cubic|reno|bbr))?",
+            "|(quinn-h3|noq-h3)(:congestion=(cubic|newreno|bbr))?)"
+        )
     };
 }
 
 /// Stacks.
 static STACKS: Text = Text {
     name: "stacks",
-    expected: "quipu, tcp-h2, tcp-h1 or mptcp-h2, several separated by commas; those of the kernel \
-               may name their congestion control, as in tcp-h2:congestion=reno",
+    expected: "quipu, tcp-h2, tcp-h1, mptcp-h2, quinn-h3 or noq-h3, several separated by commas; all but \
+               quipu may name their congestion control, as in tcp-h2:congestion=reno",
     pattern: concat!("^ *", stack!(), "( *, *", stack!(), ")* *$"),
     accepts: read::<Stacks>,
     numbers: Numbers::None,
     names: Names::Usual(names),
-    examples: &["quipu", "quipu,tcp-h2,mptcp-h2", "tcp-h2:congestion=reno,tcp-h2:congestion=bbr"],
-    refused: &["tcp", "tcp-h2:reno", "quipu:congestion=bbr", ""],
+    examples: &[
+        "quipu",
+        "quipu,tcp-h2,mptcp-h2",
+        "tcp-h2:congestion=reno,quinn-h3:congestion=newreno",
+    ],
+    refused: &["tcp", "tcp-h2:reno", "quipu:congestion=bbr", "noq-h3:congestion=reno", ""],
 };
 
 field_types! {
@@ -227,6 +320,25 @@ field_types! {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stacks_of_libraries_have_the_congestion_controls_of_libraries() {
+        let stacks: Stacks = "quinn-h3:congestion=newreno,noq-h3".parse().unwrap();
+        assert_eq!(stacks.to_string(), "quinn-h3:congestion=newreno,noq-h3");
+        assert_eq!(stacks.first_other().map(Stack::name), Some(StackName::QuinnH3));
+        let told = stacks.iter().map(|stack| (stack.congestion(), stack.is_multipath()));
+        let expected = [("newreno", false), ("cubic", true)];
+        assert!(told.eq(expected.map(|(by, all)| (Some(by.to_owned()), all))));
+        assert!(stacks.iter().all(|stack| stack.foreign().is_some() && stack.kernel().is_none()));
+        for (text, told) in [
+            ("quinn-h2", "did you mean `quinn-h3`?"),
+            ("noq-h3:congestion=reno", "did you mean `newreno`?"),
+            ("tcp-h2:congestion=newreno", "did you mean `reno`?"),
+        ] {
+            let error = text.parse::<Stacks>().unwrap_err().to_string();
+            assert!(error.contains(told), "{text}: {error}");
+        }
+    }
 
     #[test]
     fn stacks_are_a_list_of_names_with_a_congestion_control_without_repetitions() {

@@ -39,6 +39,10 @@ pub(crate) struct ServeOptions {
     /// Serve clients with Multipath TCP over all of their subflows (Linux)
     #[arg(long, conflicts_with = "no_tcp")]
     pub(crate) mptcp: bool,
+    /// Serve by a stack that the program brings, for emulated loads with it
+    #[arg(long, value_name = "NAME", hide = true,
+          conflicts_with_all = ["no_tcp", "tcp_congestion", "mptcp", "access_log", "metrics", "experiments"])]
+    pub(crate) stack: Option<String>,
     /// The Cache-Control field of files
     #[arg(long, value_name = "VALUE", default_value = "no-cache")]
     pub(crate) cache_control: String,

@@ -2,6 +2,7 @@
 //! that make runs of plans.
 
 mod kernel;
+mod other;
 mod server;
 mod site;
 mod told;
@@ -20,6 +21,7 @@ use self::told::Told;
 use crate::args::PriorityOption;
 use crate::emulate::enter;
 use crate::failure::Failure;
+use crate::foreign::ForeignStacks;
 use crate::own::Own;
 
 /// How often a load is made that is void, with the first time. Our choice.
@@ -32,6 +34,7 @@ const SITES: usize = 8;
 #[derive(Debug)]
 pub(crate) struct Emulator {
     registry: Registry,
+    stacks: ForeignStacks,
     logs: Option<QlogFolder>,
     /// Of each emulation.
     settings: Settings,
@@ -46,7 +49,8 @@ struct State {
 }
 
 impl Emulator {
-    /// With the policies of this program, and that priority of what carries packets. `logs` are of clients. To be called before this process has another thread.
+    /// With the policies and stacks of this program, and that priority of what carries packets. `logs` are of clients. To be
+    /// called before this process has another thread.
     ///
     /// # Errors
     /// If this user may not emulate links.
@@ -56,9 +60,9 @@ impl Emulator {
         logs: Option<QlogFolder>,
     ) -> Result<Arc<Emulator>, Failure> {
         enter()?;
-        let registry = own.registry.clone();
+        let (registry, stacks) = (own.registry.clone(), own.stacks.clone());
         let settings = Settings { priority, ..Settings::default() };
-        Ok(Arc::new(Emulator { registry, logs, settings, state: Mutex::default() }))
+        Ok(Arc::new(Emulator { registry, stacks, logs, settings, state: Mutex::default() }))
     }
 
     /// Starts what the first run of `plan` needs, so that what is missing here is told before any run.
@@ -83,8 +87,8 @@ impl Emulator {
 
 impl Maker for Emulator {
     fn make(&self, plan: &Plan, cell: Cell) -> Result<Vec<RunRecord>, MakeError> {
-        let means =
-            Means { registry: &self.registry, logs: self.logs.as_ref(), settings: &self.settings };
+        let Emulator { registry, stacks, logs, settings, .. } = self;
+        let means = Means { registry, stacks, logs: logs.as_ref(), settings };
         let made = self.with(|state| state.make(plan, cell, means));
         made.map(|record| vec![record]).map_err(MakeError)
     }

@@ -8,7 +8,7 @@ use quipu_emu::Host;
 use quipu_lab::base::Bytes;
 use quipu_scenario::Stack;
 
-use super::kernel::options_of;
+use super::kernel;
 use crate::failure::Failure;
 
 /// What a server is started for.
@@ -20,6 +20,15 @@ pub(super) struct Served<'a> {
     pub(super) stack: Stack,
     /// Length of the certificate chain.
     pub(super) chain: Bytes,
+}
+
+/// The options of `quipu serve` for a stack other than Quipu's.
+fn options_of(stack: Stack) -> Vec<String> {
+    match stack {
+        Stack::Quipu => Vec::new(),
+        Stack::Kernel(stack) => kernel::options_of(stack),
+        Stack::Foreign(_) => vec!["--stack".to_owned(), stack.to_string()],
+    }
 }
 
 /// `quipu serve --har PAGE` in a host. It ends with the host.
@@ -53,8 +62,8 @@ impl PageServer {
         command.args(["--certificate-bytes", &chain.0.to_string(), "--listen"]);
         match stack {
             Stack::Quipu => command.arg(address.to_string()).args(["--no-tcp", "--experiments"]),
-            // Further subflows of Multipath TCP come to other addresses.
-            Stack::Kernel(stack) => {
+            // Further subflows of Multipath TCP, and paths of other stacks, come to other addresses.
+            Stack::Kernel(_) | Stack::Foreign(_) => {
                 let everywhere = SocketAddr::from(([0; 4], address.port()));
                 command.arg(everywhere.to_string()).args(options_of(stack))
             }

@@ -7,14 +7,15 @@ use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::policies::Registry;
 use quipu_lab::run::logs::QlogFolder;
 use quipu_record::RunRecord;
-use quipu_scenario::{Stack, split_hash};
+use quipu_scenario::{ForeignChoice, Stack, Start, split_hash};
 use quipu_tokio::{Endpoint, tokio};
 
-use super::kernel;
 use super::server::{PageServer, Served};
+use super::{kernel, other};
 use crate::args::UplinkOptions;
 use crate::emulate::Emulated;
 use crate::failure::Failure;
+use crate::foreign::{Connecting, ForeignStacks, Way};
 use crate::live;
 use crate::page_loads::{Client, Server, Setup, ways};
 
@@ -28,6 +29,8 @@ const MOST_SERVERS: u16 = 16;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Means<'a> {
     pub(super) registry: &'a Registry,
+    /// What the program brings beside Quipu's stack and those of the kernel.
+    pub(super) stacks: &'a ForeignStacks,
     /// Where the client's connections are logged.
     pub(super) logs: Option<&'a QlogFolder>,
     /// Of emulations that are started for it.
@@ -127,6 +130,17 @@ impl Site {
         Ok(&self.servers[position])
     }
 
+    /// The paths from the client to the servers at that port.
+    fn ways(&self, port: u16) -> Vec<Way> {
+        let (topology, client, server) = (&self.topology, self.client, self.server);
+        let paths = topology.paths_of(client).into_iter();
+        let way = |path| {
+            let server = (topology.addresses(server, path).0, port).into();
+            Way { local: topology.addresses(client, path).0.into(), server }
+        };
+        paths.map(way).collect()
+    }
+
     /// What the emulator says of the last load.
     ///
     /// # Errors
@@ -150,9 +164,10 @@ impl Site {
             let server = self.server(plan, cell)?;
             (server.url(), server.address(), server.pin.clone())
         };
+        let stack = stack(plan, cell);
+        let ways = self.ways(address.port());
         let Site { emulation, client, interfaces, .. } = self;
         let client = *client;
-        let stack = stack(plan, cell);
         let uplinks = UplinkOptions { via: interfaces.clone(), pin: Some(pin.clone()), ca: None };
         let work = || {
             // Sockets are of the network of the thread that opens them, and so are those of threads that it starts.
@@ -161,13 +176,15 @@ impl Site {
             let runtime = live::runtime_of(Some(1))?;
             let begin = || emulation.renew(links).map(drop).map_err(Failure::run);
             let loaded = runtime.block_on(async {
-                let Some(stack) = stack.kernel() else {
-                    return load(plan, cell, means, (&url, &uplinks), begin).await;
-                };
-                let setup = kernel::Setup { stack, server: address, pin: &pin, interfaces };
-                tokio::select! {
-                    loaded = setup.load((plan, cell), begin) => loaded,
-                    () = live::asked_to_stop(&plan.stop) => Err(Failure::Interrupted),
+                let others = other::Load { plan, cell, interfaces, server: address };
+                match stack {
+                    Stack::Quipu => load(plan, cell, means, (&url, &uplinks), begin).await,
+                    Stack::Kernel(stack) => {
+                        others.run(begin, kernel::connect(stack, address, &pin)).await
+                    }
+                    Stack::Foreign(stack) => {
+                        others.run(begin, connect(means, plan, stack, (ways, &pin))).await
+                    }
                 }
             });
             let loaded = loaded.map(|mut record| {
@@ -207,6 +224,23 @@ async fn load(
     };
     client.control.wait_idle_for(live::FAREWELL).await;
     loaded
+}
+
+/// A connection of a stack that the program brings, over all of `ways` if it uses several.
+async fn connect(
+    means: Means<'_>,
+    plan: &Plan,
+    choice: ForeignChoice,
+    (mut ways, pin): (Vec<Way>, &str),
+) -> Result<quipu_live::Client, Failure> {
+    if !choice.is_multipath() {
+        ways.truncate(1);
+    }
+    let mut to = Connecting::new(ways, pin.parse().map_err(Failure::run)?);
+    to.congestion = choice.congestion;
+    to.waits_for_paths = plan.scenario.transport.start != Start::Cold;
+    let connected = means.stacks.of(choice)?.connect(to).await;
+    connected.map(quipu_live::Client::Foreign).map_err(Failure::run)
 }
 
 /// What carries the page of `cell`.

@@ -56,7 +56,7 @@ fn emulated(options: &LoadOptions, given: Given, own: &Own<'_>) -> Result<(), Fa
         (host.is_some(), "--host", "none, as hosts are real,"),
         (options.har.is_some(), "--har", "none"),
     ])?;
-    world::check(&given.scenario)?;
+    world::check(&given.scenario, own)?;
     let logs = logs::of_real_time(&options.logs, "quipu load")?;
     let emulator = world::Emulator::new(own, options.world.priority, logs.clone())?;
     let plan = plan(options, given, own)?.emulated(world::as_maker(&emulator));

@@ -251,10 +251,10 @@ pub(crate) fn check(scenario: &Scenario, option: &str) -> Result<(), Failure> {
 /// # Errors
 /// If it does.
 pub(crate) fn check_simulated(scenario: &Scenario) -> Result<(), Failure> {
-    match scenario.stack.first_kernel() {
+    match scenario.stack.first_other() {
         None => Ok(()),
         Some(stack) => Err(Failure::Usage(format!(
-            "stack {stack}: expected quipu, or {EMULATED}: stacks of the kernel run over emulated links alone"
+            "stack {stack}: expected quipu, or {EMULATED}: other stacks run over emulated links alone"
         ))),
     }
 }

@@ -76,6 +76,27 @@ fn stacks_that_there_are_not_or_elsewhere_are_refused() {
         ),
         (&["load", "--stack=tcp-h1"], &[], "stack tcp-h1: expected quipu"),
         (
+            &["compare", "--stack", "quipu,quinn-h3,noq-h3"],
+            &emulated,
+            "stack quinn-h3: this program does not have it; quipu-stacks, the program of interop/stacks, does",
+        ),
+        (&["load", "--stack=noq-h3"], &emulated, "stack noq-h3: this program does not have it"),
+        (
+            &["compare", "--stack", "noq-h3"],
+            &[],
+            "stack noq-h3: expected quipu, or --world emulated",
+        ),
+        (
+            &["serve", "--har", "dojo-demo", "--stack", "noq-h3:congestion=bbr"],
+            &[],
+            "stack noq-h3:congestion=bbr: this program does not have it",
+        ),
+        (
+            &["serve", "--har", "dojo-demo", "--stack", "tcp-h2"],
+            &[],
+            "--stack: tcp-h2: expected quinn-h3 or noq-h3",
+        ),
+        (
             &["compare", "--stack", "tcp-h2", "--page", "dojo-demo"],
             &["--live", "https://127.0.0.1"],
             "stack tcp-h2: expected quipu",

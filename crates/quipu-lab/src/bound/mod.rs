@@ -244,7 +244,7 @@ impl Links {
 pub fn windows_are_known(plan: &Plan, cell: Cell) -> bool {
     let rows = &plan.networks[cell.network].policies;
     let alone = &rows[cell.policy].alone;
-    // Rows of the kernel's stacks have no bounds.
+    // Rows of other stacks have no bounds.
     let bounded = rows.iter().filter(|row| row.alone == *alone && row.stack == Stack::Quipu);
     bounded.into_iter().all(has_known_windows)
 }

@@ -9,7 +9,7 @@ use quipu_base::Instant;
 use super::{Level, Links, PageBound, Situation, windows_are_known};
 use crate::plan::{Cell, Plan};
 use quipu_record::{Bounds, RunRecord};
-use quipu_scenario::{Network, Origins};
+use quipu_scenario::{Network, Origins, Stack};
 
 /// Loads that are remembered; beyond them each is worked out anew.
 const MOST: usize = 10_000;
@@ -46,9 +46,9 @@ struct Known {
 
 impl Store {
     /// Sets the bounds of `records`, the pages of the run of `cell`. A record without a page has none, and none has
-    /// that of a stack of the kernel, whose packets and windows are others.
+    /// that of another stack than Quipu's, whose packets and windows are others.
     pub(crate) fn complete(&self, plan: &Plan, cell: Cell, records: &mut [RunRecord]) {
-        if plan.networks[cell.network].policies[cell.policy].stack.kernel().is_some() {
+        if plan.networks[cell.network].policies[cell.policy].stack != Stack::Quipu {
             return;
         }
         for record in records {

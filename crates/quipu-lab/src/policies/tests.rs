@@ -80,6 +80,21 @@ fn each_path_alone_is_a_row_with_the_first_stream_policy() {
 }
 
 #[test]
+fn stacks_of_libraries_are_rows_over_each_path_alone_or_over_all() {
+    let stack = "quinn-h3:congestion=bbr,noq-h3".parse().unwrap();
+    let scenario = Scenario { stack, http: "h3".parse().unwrap(), ..Scenario::default() };
+    let rows = rows(&scenario, &alone("wifi+lte"), &Registry::builtin()).unwrap();
+    let told: Vec<(&str, String)> =
+        rows.iter().map(|row| (row.label.as_str(), row.full_text())).collect();
+    let expected = [
+        ("wifi alone + quinn-h3 + bbr", "stack=quinn-h3 congestion=bbr alone=wifi"),
+        ("lte alone + quinn-h3 + bbr", "stack=quinn-h3 congestion=bbr alone=lte"),
+        ("noq-h3 + cubic", "stack=noq-h3 congestion=cubic"),
+    ];
+    assert_eq!(told, expected.map(|(label, text)| (label, text.to_owned())));
+}
+
+#[test]
 fn stacks_of_the_kernel_are_rows_over_each_path_alone_or_over_all_in_their_order() {
     let mut scenario = Scenario::default();
     scenario.policies.stream = names(&["rr"]);

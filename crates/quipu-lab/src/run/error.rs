@@ -59,9 +59,9 @@ pub enum RunError {
         /// URL of its server.
         server: String,
     },
-    /// The row is of a stack of the kernel.
-    #[error("stack is {stack}; expected quipu: stacks of the kernel run over emulated links alone")]
-    Kernel {
+    /// The row is of another stack than Quipu's.
+    #[error("stack is {stack}; expected quipu: other stacks run over emulated links alone")]
+    OtherStack {
         /// The stack.
         stack: Stack,
     },

@@ -93,7 +93,7 @@ pub fn measure(
     let setting = Setting { plan, cell, instruments };
     let stack = setting.row().stack;
     if stack != Stack::Quipu {
-        return Err(RunError::Kernel { stack });
+        return Err(RunError::OtherStack { stack });
     }
     let scenario = &plan.scenario;
     let mut world = World::new(WorldConfig {

@@ -1,0 +1,94 @@
+//! What loads with other stacks than Quipu's have in common: what is measured of them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use http::uri::Authority;
+use quipu_lab::base::Instant;
+use quipu_lab::path_record;
+use quipu_lab::plan::{Cell, Plan};
+use quipu_live::Client;
+use quipu_record::{End, RunRecord};
+use quipu_tokio::tokio;
+
+use crate::failure::Failure;
+use crate::live;
+use crate::page_loads::{CONNECT_WITHIN, check_statuses, started, warm_up};
+
+/// How long both ends have to hear that connections are over. Our choice, more than a round trip.
+const FAREWELL: Duration = Duration::from_millis(300);
+
+/// One load, in the client's network.
+pub(super) struct Load<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) cell: Cell,
+    /// The client's, by path.
+    pub(super) interfaces: &'a [String],
+    pub(super) server: SocketAddr,
+}
+
+impl Load<'_> {
+    /// Loads the page over what `connecting` to the server gives. What has to be done right before it is `begin`.
+    ///
+    /// # Errors
+    /// If there is no connection, a response fails, the page is not there in time, or the user wants to stop.
+    pub(super) async fn run(
+        &self,
+        begin: impl FnOnce() -> Result<(), Failure>,
+        connecting: impl Future<Output = Result<Client, Failure>>,
+    ) -> Result<RunRecord, Failure> {
+        tokio::select! {
+            loaded = self.load(begin, connecting) => loaded,
+            () = live::asked_to_stop(&self.plan.stop) => Err(Failure::Interrupted),
+        }
+    }
+
+    async fn load(
+        &self,
+        begin: impl FnOnce() -> Result<(), Failure>,
+        connecting: impl Future<Output = Result<Client, Failure>>,
+    ) -> Result<RunRecord, Failure> {
+        let (plan, cell) = (self.plan, self.cell);
+        let before = received();
+        begin()?;
+        let (loading, clock) = started(plan, cell)?;
+        let client = tokio::time::timeout(CONNECT_WITHIN, connecting).await.map_err(|_| {
+            let seconds = CONNECT_WITHIN.as_secs();
+            Failure::Run(format!("no connection to {} after {seconds} s", self.server))
+        })??;
+        let connected = clock.now();
+        let at: Authority = self.server.to_string().parse().map_err(Failure::run)?;
+        warm_up(&client, Some(&at), plan).await?;
+        let limit = plan.scenario.time_limit;
+        // The connection is over with the load.
+        let loaded = quipu_live::load(client, loading, &plan.browser, clock, limit).await;
+        let after = received();
+        tokio::time::sleep(FAREWELL).await;
+        let mut loaded = loaded.map_err(Failure::run)?;
+        check_statuses((plan, cell), &loaded.differences)?;
+        loaded.record.connect_time = connected - Instant::ZERO;
+        loaded.record.paths = (0..)
+            .zip(self.interfaces)
+            .map(|(path, name)| {
+                let of = |counts: &BTreeMap<String, u64>| counts.get(name).copied().unwrap_or(0);
+                let mut record = path_record(End::Client, 0, path, &Default::default());
+                record.datagrams_received = of(&after).saturating_sub(of(&before));
+                record
+            })
+            .collect();
+        Ok(loaded.record)
+    }
+}
+
+/// IP packets that the interfaces of this thread's network have received, as the kernel counts them.
+fn received() -> BTreeMap<String, u64> {
+    let text = fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
+    let interfaces = text.lines().filter_map(|line| {
+        let (name, counts) = line.split_once(':')?;
+        let packets = counts.split_whitespace().nth(1)?.parse().ok()?;
+        Some((name.trim().to_owned(), packets))
+    });
+    interfaces.collect()
+}
