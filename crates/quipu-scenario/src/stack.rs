@@ -332,7 +332,7 @@ mod tests {
         assert!(stacks.iter().all(|stack| stack.foreign().is_some() && stack.kernel().is_none()));
         for (text, told) in [
             ("quinn-h2", "did you mean `quinn-h3`?"),
-            ("noq-h3:congestion=reno", "did you mean `newreno`?"),
+            ("noq-h3:congestion=reno", "there are: cubic, newreno, bbr"),
             ("tcp-h2:congestion=newreno", "did you mean `reno`?"),
         ] {
             let error = text.parse::<Stacks>().unwrap_err().to_string();
