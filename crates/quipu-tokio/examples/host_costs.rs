@@ -5,7 +5,7 @@
 //! cargo run --release -p quipu-tokio --example host_costs
 //! ```
 //!
-//! It takes about ten seconds and uses loopback alone. Other work on the host is measured, too.
+//! It takes about twelve seconds and uses loopback alone. Other work on the host is measured, too.
 
 #[cfg(not(target_os = "linux"))]
 fn main() {
