@@ -332,8 +332,8 @@ mod tests {
         assert!(stacks.iter().all(|stack| stack.foreign().is_some() && stack.kernel().is_none()));
         for (text, told) in [
             ("quinn-h2", "did you mean `quinn-h3`?"),
-            ("noq-h3:congestion=reno", "did you mean `newreno`?"),
-            ("tcp-h2:congestion=newreno", "did you mean `reno`?"),
+            ("noq-h3:congestion=reno", "there are: cubic, newreno, bbr"),
+            ("tcp-h2:congestion=newreno", "there are: cubic, reno, bbr"),
         ] {
             let error = text.parse::<Stacks>().unwrap_err().to_string();
             assert!(error.contains(told), "{text}: {error}");
