@@ -333,7 +333,7 @@ mod tests {
         for (text, told) in [
             ("quinn-h2", "did you mean `quinn-h3`?"),
             ("noq-h3:congestion=reno", "there are: cubic, newreno, bbr"),
-            ("tcp-h2:congestion=newreno", "did you mean `reno`?"),
+            ("tcp-h2:congestion=newreno", "there are: cubic, reno, bbr"),
         ] {
             let error = text.parse::<Stacks>().unwrap_err().to_string();
             assert!(error.contains(told), "{text}: {error}");

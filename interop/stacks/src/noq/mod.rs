@@ -60,6 +60,15 @@ fn listen(at: &Listening) -> Result<Endpoint, Failure> {
 }
 
 async fn connect(to: Connecting) -> Result<Arc<dyn ForeignClient>, Failure> {
+    let connection = dial(&to).await?;
+    let closed = connection.clone();
+    let close = move || closed.close(VarInt::from_u32(http3::NO_ERROR), b"");
+    let client = http3::client(transport::Connection::new(connection), Box::new(close)).await?;
+    Ok(Arc::from(client))
+}
+
+/// A connection, whose paths are open, or being opened.
+async fn dial(to: &Connecting) -> Result<Connection, Failure> {
     let (first, others) = to.ways.split_first().ok_or("there is no path")?;
     // One socket for all paths, which are told apart by addresses.
     let everywhere: IpAddr = match first.local {
@@ -75,10 +84,7 @@ async fn connect(to: Connecting) -> Result<Arc<dyn ForeignClient>, Failure> {
         // A path that does not open is one less.
         false => drop(tokio::spawn(opening)),
     }
-    let closed = connection.clone();
-    let close = move || closed.close(VarInt::from_u32(http3::NO_ERROR), b"");
-    let client = http3::client(transport::Connection::new(connection), Box::new(close)).await?;
-    Ok(Arc::from(client))
+    Ok(connection)
 }
 
 /// Opens a path by each of `ways`.
@@ -100,3 +106,6 @@ async fn open(connection: Connection, ways: Vec<Way>) -> Result<(), Failure> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;
