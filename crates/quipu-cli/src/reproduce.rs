@@ -73,7 +73,7 @@ pub(crate) fn run(options: &ReproduceOptions, own: &Own<'_>) -> Result<(), Failu
     let simulated = match emulator {
         None => None,
         Some(_) => {
-            let place = Place { out: options.out.join(SIMULATED), ..place.clone() };
+            let place = Place { out: options.out.join(SIMULATED), ..place };
             let todo = Todo::new(planned(None)?, &place).map_err(Failure::usage)?;
             Some(run_all(todo, &place, (ids, &cancelled), None)?)
         }
