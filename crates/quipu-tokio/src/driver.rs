@@ -2,9 +2,9 @@
 //!
 //! It sleeps until datagrams come, a socket takes datagrams again, a deadline is due, or somebody
 //! called the engine. Then it does what there is to do once, and lets other tasks of the runtime have
-//! their turn before it goes on: those that read find what came in the processor's cache. Who waited for what
-//! came has a turn before the engine sends, so that an answer leaves at once, in one datagram with its
-//! acknowledgement.
+//! their turn before it goes on: those that read find what came in the processor's cache. If the peer opened a
+//! stream, they have it before the engine sends, so that an answer leaves at once, in one datagram with the
+//! acknowledgement. Acknowledgements of other data wait for nobody: round trips would be longer.
 
 use std::future::poll_fn;
 use std::io::{self, IoSliceMut};
@@ -39,7 +39,7 @@ const MAX_FAILURES: u32 = 64;
 const LEAST_DELAY: Duration = Duration::from_millis(1);
 
 /// How often others have their turn before the engine sends what answers datagrams that came. A runtime of one thread
-/// goes on with what it was begun with after all tasks: what that begins, such as a request, has the second.
+/// goes on with what it was begun with after all tasks: what that begins has the second.
 const WAITS: u8 = 2;
 
 /// Drives an endpoint until nobody holds it and all its connections have ended.
@@ -333,8 +333,9 @@ impl Driver {
 /// What users were told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
-    Nothing,
-    /// What they may answer at once.
+    /// Nothing that is answered at once, such as more data of a stream.
+    Other,
+    /// That the peer opened streams, which they may answer at once.
     Answerable,
     /// That a handshake is complete, among others. Its last message is to leave before anything else: users may end
     /// the connection.
@@ -349,12 +350,12 @@ fn tell_events(state: &mut State) -> Told {
             entry.keep_unread(connection);
         }
     }
-    let mut told = Told::Nothing;
+    let mut told = Told::Other;
     while let Some((handle, event)) = engine.poll_event() {
         if let Some(entry) = entries.get_mut(&handle) {
             told = match event {
                 ConnectionEvent::Connected => Told::Connected,
-                _ if told == Told::Nothing => Told::Answerable,
+                ConnectionEvent::StreamOpened(_) if told == Told::Other => Told::Answerable,
                 _ => told,
             };
             spans::tell(&entry.span, &event, || engine.connection(handle), batches);
