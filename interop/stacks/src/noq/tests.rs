@@ -1,5 +1,4 @@
 //! Paths.
-#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 use std::net::UdpSocket;
 
