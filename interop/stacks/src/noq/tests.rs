@@ -1,5 +1,4 @@
 //! Paths.
-#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 use std::net::UdpSocket;
 
@@ -28,7 +27,7 @@ async fn responses_come_by_all_paths() {
         Way { local, server: SocketAddr::new(local, port) }
     };
     let connection = dial(&Connecting::new(vec![way(1), way(2), way(3)], pin)).await.unwrap();
-    let remote = |path| connection.path(PathId::from(path)).unwrap().remote_address().unwrap();
+    let remote = |path: u32| connection.path(PathId::from(path)).unwrap().remote_address().unwrap();
     assert_eq!([0, 1, 2].map(remote), [1, 2, 3].map(|last| way(last).server));
     let over = transport::Connection::new(connection.clone());
     let client = http3::client(over, Box::new(|| ())).await.unwrap();

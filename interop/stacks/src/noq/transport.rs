@@ -16,7 +16,12 @@ use noq::{ConnectionError, ReadError, VarInt, WriteError};
 const CHUNK: usize = 1 << 16;
 
 /// What is waited for, once it was asked for.
-struct Asked<T>(Option<Pin<Box<dyn Future<Output = Result<T, ConnectionError>> + Send + Sync>>>);
+struct Asked<T>(Option<Pin<Box<dyn Answer<T>>>>);
+
+/// What noq answers when.
+trait Answer<T>: Future<Output = Result<T, ConnectionError>> + Send + Sync {}
+
+impl<T, F: Future<Output = Result<T, ConnectionError>> + Send + Sync> Answer<T> for F {}
 
 impl<T> Asked<T> {
     fn nothing() -> Asked<T> {
@@ -26,7 +31,7 @@ impl<T> Asked<T> {
     /// The next answer; `ask` is called where the last question is answered.
     fn poll<F>(&mut self, cx: &mut Context<'_>, ask: impl FnOnce() -> F) -> Poll<Result<T, Lost>>
     where
-        F: Future<Output = Result<T, ConnectionError>> + Send + Sync + 'static,
+        F: Answer<T> + 'static,
     {
         let waiting = self.0.get_or_insert_with(|| Box::pin(ask()));
         let answer = ready!(waiting.as_mut().poll(cx));
