@@ -7,7 +7,7 @@ use quipu_lab::plan::Plan;
 use quipu_lab::results;
 use quipu_record::{Output, write_whole};
 use quipu_scenario::{HostSpec, Hosts};
-use quipu_study::agree::{Agreement, Difference, Order, Variant, causes, differences};
+use quipu_study::agree::{Agreement, Difference, Order, Slower, Variant, causes, differences};
 
 use crate::args::{AgreeOptions, ScenarioOptions};
 use crate::failure::Failure;
@@ -156,9 +156,23 @@ fn conclusions(agreement: &Agreement) -> String {
     let mut text = format!(
         "{agree} of {all} medians agree: page times within 2 %, critical times within 5 %\n"
     );
-    for Difference { network, page, policy, metric, .. } in beyond {
+    for it in beyond {
+        let Difference { network, page, policy, metric, .. } = it;
         let name = metric.name();
-        text.push_str(&format!("  not {name} of {page} over {network} with {policy}\n"));
+        text.push_str(&format!("  not {name} of {page} over {network} with {policy}"));
+        if let Some(Slower { wake, simulated, difference }) = it.slower {
+            let says = if it.agrees_slower() {
+                "the simulator's"
+            } else {
+                "the nearest is the simulator's"
+            };
+            let (wake, time) = (wake as f64 / 1e6, simulated as f64 / 1e6);
+            let percent = difference * 100.0;
+            text.push_str(&format!(
+                ": {says} with hosts that take {wake} ms to wake, {time:.1} ms ({percent:+.1} %)"
+            ));
+        }
+        text.push('\n');
     }
     let (known, same) = (orders.len(), orders.len() - turned.len());
     text.push_str(&format!(

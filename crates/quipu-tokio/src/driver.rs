@@ -2,21 +2,18 @@
 //!
 //! It sleeps until datagrams come, a socket takes datagrams again, a deadline is due, or somebody
 //! called the engine. Then it does what there is to do once, and lets other tasks of the runtime have
-//! their turn before it goes on: those that read find what came in the processor's cache. If the peer opened a
-//! stream, they have it before the engine sends, so that an answer leaves at once, in one datagram with the
-//! acknowledgement. Acknowledgements of other data wait for nobody: round trips would be longer.
+//! their turn before it goes on: those that read find what came in the processor's cache.
 
 use std::future::poll_fn;
 use std::io::{self, IoSliceMut};
 use std::ops::Range;
-use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use quinn_udp::RecvMeta;
 use quipu_base::{Duration, Instant};
 use quipu_quic::error::ErrorCode;
-use quipu_quic::{Arrival, ConnectionEvent, Drain, Outbox};
+use quipu_quic::{Arrival, Drain, Outbox};
 
 use crate::batches::SendFailure;
 use crate::changes::Changes;
@@ -38,10 +35,6 @@ const MAX_FAILURES: u32 = 64;
 /// The engine is not called again sooner for a deadline that is due but changes nothing.
 const LEAST_DELAY: Duration = Duration::from_millis(1);
 
-/// How often others have their turn before the engine sends what answers datagrams that came. A runtime of one thread
-/// goes on with what it was begun with after all tasks: what that begins has the second.
-const WAITS: u8 = 2;
-
 /// Drives an endpoint until nobody holds it and all its connections have ended.
 ///
 /// `changes`: those of the host, of which users are told.
@@ -55,7 +48,6 @@ pub(crate) async fn drive(shared: Arc<Shared>, timer: Timer, changes: Option<Cha
         timer,
         changes,
         armed: None,
-        waits: None,
         shared,
     };
     poll_fn(|cx| driver.poll(cx)).await;
@@ -70,8 +62,6 @@ struct Driver {
     changes: Option<Changes>,
     /// When the timer fires: at the deadline or before it.
     armed: Option<Instant>,
-    /// Datagrams came, and others have their turn before the engine's, so many times more.
-    waits: Option<u8>,
     /// Datagrams are received and opened here.
     buffer: Box<[u8]>,
     metas: [RecvMeta; BUFFERS],
@@ -104,19 +94,9 @@ impl Driver {
             // There may be more, and the task is to be woken by what comes.
             cx.waker().wake_by_ref();
         }
-        // What came meanwhile is received next.
-        let waited = self.waits.is_some();
-        let received = waited || self.receive(cx);
+        let received = self.receive(cx);
         let fired = self.has_fired(cx);
         let unblocked = self.look_at_blocked(cx);
-        if received && !waited && self.tell() {
-            self.waits = Some(WAITS);
-        }
-        self.waits = self.waits.and_then(|left| left.checked_sub(1));
-        if self.waits.is_some() {
-            wake_after_others(cx);
-            return Poll::Pending;
-        }
         match self.turn(cx) {
             Turn::Over => return Poll::Ready(()),
             Turn::Rest if !(received || fired || unblocked) => {}
@@ -233,36 +213,35 @@ impl Driver {
         any
     }
 
-    /// Tells everybody what came. True if somebody may answer: the driver is not woken by their calls then.
-    fn tell(&self) -> bool {
-        let mut state = self.shared.lock();
-        state.engine.announce_events();
-        let told = tell_events(&mut state);
-        if told == Told::Answerable {
-            state.keep_driver();
-        }
-        told == Told::Answerable
-    }
-
     /// Lets the engine do what is due, sends what it has, and tells everybody what happened.
     fn turn(&mut self, cx: &mut Context<'_>) -> Turn {
         let mut state = self.shared.lock();
         let now = self.shared.clock.now();
-        let State { engine, batches, .. } = &mut *state;
+        let State { engine, entries, batches, .. } = &mut *state;
         if engine.poll_timeout().is_some_and(|at| at <= now) {
             engine.handle_timeout(now);
         }
         let drain = engine.poll_transmit(now, batches);
+        while let Some((handle, connection)) = engine.poll_closed() {
+            if let Some(entry) = entries.get_mut(&handle) {
+                entry.keep_unread(connection);
+            }
+        }
         batches.flush_all();
         // Others have their turn before the rest goes; without room, a socket has to take some first.
         batches.begin_turn();
         let goes_on = drain == Drain::Full && batches.has_room();
-        let before = state.entries.len();
-        tell_events(&mut state);
-        let failures = state.batches.take_failures();
-        let held = state.engine.held();
+        let before = entries.len();
+        while let Some((handle, event)) = engine.poll_event() {
+            if let Some(entry) = entries.get_mut(&handle) {
+                spans::tell(&entry.span, &event, || engine.connection(handle), batches);
+                entry.on_event(event);
+            }
+        }
+        let failures = batches.take_failures();
+        let held = engine.held();
         let has_waiting = held.waiting > 0;
-        let blocked = (0..self.sockets.len()).any(|at| state.batches.is_socket_blocked(at));
+        let blocked = (0..self.sockets.len()).any(|at| batches.is_socket_blocked(at));
         for failure in &failures {
             spans::tell_refused(&state.span, failure);
             leave(&mut state, failure, now);
@@ -327,49 +306,6 @@ impl Driver {
             }
         }
         !self.has_fired(cx)
-    }
-}
-
-/// What users were told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
-    /// Nothing that is answered at once, such as more data of a stream.
-    Other,
-    /// That the peer opened streams, which they may answer at once.
-    Answerable,
-    /// That a handshake is complete, among others. Its last message is to leave before anything else: users may end
-    /// the connection.
-    Connected,
-}
-
-/// Tells users of connections what happened to them.
-fn tell_events(state: &mut State) -> Told {
-    let State { engine, entries, batches, .. } = state;
-    while let Some((handle, connection)) = engine.poll_closed() {
-        if let Some(entry) = entries.get_mut(&handle) {
-            entry.keep_unread(connection);
-        }
-    }
-    let mut told = Told::Other;
-    while let Some((handle, event)) = engine.poll_event() {
-        if let Some(entry) = entries.get_mut(&handle) {
-            told = match event {
-                ConnectionEvent::Connected => Told::Connected,
-                ConnectionEvent::StreamOpened(_) if told == Told::Other => Told::Answerable,
-                _ => told,
-            };
-            spans::tell(&entry.span, &event, || engine.connection(handle), batches);
-            entry.on_event(event);
-        }
-    }
-    told
-}
-
-/// Has the task woken once all that are ready have had their turn, and what those woke.
-fn wake_after_others(cx: &mut Context<'_>) {
-    // It wakes the task whether or not it is polled again.
-    if pin!(tokio::task::yield_now()).poll(cx).is_ready() {
-        cx.waker().wake_by_ref();
     }
 }
 

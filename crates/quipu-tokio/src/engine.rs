@@ -193,11 +193,6 @@ impl Engine {
         drain
     }
 
-    /// Events of connections that changed can be taken before the next poll.
-    pub(crate) fn announce_events(&mut self) {
-        self.endpoint.announce_events();
-    }
-
     /// A connection that is over, and of no more interest to the engine.
     pub(crate) fn poll_closed(&mut self) -> Option<(ConnectionHandle, Connection)> {
         self.endpoint.poll_closed()

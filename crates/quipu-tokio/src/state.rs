@@ -251,11 +251,6 @@ impl State {
         }
     }
 
-    /// The driver is woken by none of the next calls: it comes anyway.
-    pub(crate) fn keep_driver(&mut self) {
-        self.driver = None;
-    }
-
     /// The driver is gone: everybody hears of it.
     pub(crate) fn end(&mut self) {
         self.gone = true;

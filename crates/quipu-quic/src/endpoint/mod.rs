@@ -309,17 +309,8 @@ impl Endpoint {
     ///
     /// Unlike [`Connection::poll`] by way of [`Endpoint::connection_mut`], this does not have the
     /// connection polled again.
-    ///
-    /// After [`Endpoint::announce_events`], it is those that the next poll looks at.
     pub fn poll_event(&mut self) -> Option<(ConnectionHandle, ConnectionEvent)> {
         self.table.poll_event()
-    }
-
-    /// Has [`Endpoint::poll_event`] tell what datagrams and timeouts did before anything is sent: for drivers whose
-    /// applications answer at once, so that answers leave in one datagram with acknowledgements. Call
-    /// [`Endpoint::poll_transmit`] soon: acknowledgements wait for it.
-    pub fn announce_events(&mut self) {
-        self.table.announce_events();
     }
 
     /// A connection that is over, and was in the endpoint until now: only of one whose

@@ -241,20 +241,7 @@ impl Table {
         self.leaving.pop()
     }
 
-    /// Has events told of all connections that the next poll looks at.
-    pub(super) fn announce_events(&mut self) {
-        self.polled.clear();
-        let Table { slots, routes, gate, polled, dirty, .. } = self;
-        for &handle in &*dirty {
-            if let Some(slot) = slots.get_mut(handle) {
-                // Whoever is told of a connection ID may use it at once.
-                slot.settle_events(handle, routes, gate);
-                polled.push(handle);
-            }
-        }
-    }
-
-    /// The next event of a connection that the last poll looked at, or that was announced since.
+    /// The next event of a connection that the last poll looked at.
     pub(super) fn poll_event(&mut self) -> Option<(ConnectionHandle, ConnectionEvent)> {
         while let Some(&handle) = self.polled.last() {
             // Taking an event changes nothing that is to be sent, so the connection is not polled again.

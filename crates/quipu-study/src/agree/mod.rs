@@ -1,7 +1,7 @@
 //! How well two worlds agree: the same loads over emulated links and in the simulator, paired by the seed of links.
 //!
-//! - [`Variant`]: which costs of hosts a simulated world has; all together, and kind by kind, so that each says what it
-//!   explains.
+//! - [`Variant`]: which costs of hosts a simulated world has; all together, kind by kind, so that each says what it
+//!   explains, and with hosts that are slower still.
 //! - [`Agreement`]: the differences of page and critical time, where they come from, and pairs of policies whose order
 //!   differs.
 
@@ -9,7 +9,7 @@ mod table;
 
 use std::collections::BTreeMap;
 
-use quipu_lab::base::Seed;
+use quipu_lab::base::{Duration, Seed};
 use quipu_lab::plan::{Cell, Plan};
 use quipu_record::stats::{Comparison, median, median_of_numbers};
 use quipu_record::{Metric, RunRecord};
@@ -36,17 +36,26 @@ pub enum Variant {
     Batches,
     /// Each datagram alone costs: the protocol's work, its cryptography included, and the kernel's.
     Datagrams,
+    /// Hosts have all costs, and take so many microseconds to wake, if that is more: how sensitive the loads are to
+    /// what no cost has.
+    Slower(u32),
 }
 
 impl Variant {
     /// All, the first of which others are compared with.
-    pub const ALL: [Variant; 6] = [
+    pub const ALL: [Variant; 12] = [
         Variant::Ideal,
         Variant::Whole,
         Variant::Timers,
         Variant::Waking,
         Variant::Batches,
         Variant::Datagrams,
+        Variant::Slower(100),
+        Variant::Slower(200),
+        Variant::Slower(300),
+        Variant::Slower(500),
+        Variant::Slower(750),
+        Variant::Slower(1_000),
     ];
 
     /// What files call it.
@@ -58,6 +67,7 @@ impl Variant {
             Variant::Waking => "waking",
             Variant::Batches => "batches",
             Variant::Datagrams => "datagrams",
+            Variant::Slower(_) => "slower",
         }
     }
 
@@ -67,6 +77,12 @@ impl Variant {
         let mut left = HostSpec::IDEAL;
         if self == Variant::Whole {
             left = costs;
+        }
+        if let Variant::Slower(micros) = self {
+            left = costs;
+            let wake = Duration::from_micros(micros.into());
+            left.0.wake = all.wake.max(wake);
+            left.0.wake_p99 = all.wake_p99.max(wake);
         }
         if self == Variant::Timers {
             left.0.timer_tick = all.timer_tick;
@@ -134,12 +150,30 @@ pub struct Difference {
     pub difference_with_costs: f64,
     /// The difference up to which worlds agree.
     pub within: f64,
+    /// The simulated world with slower hosts that is nearest, whatever its difference; `None` where there is none.
+    pub slower: Option<Slower>,
+}
+
+/// A simulated world with hosts that take longer to wake than they did when they were measured.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Slower {
+    /// What they take, in ns.
+    pub wake: u64,
+    /// Median there, in ns.
+    pub simulated: u64,
+    /// Median of the pairs' relative differences, emulated against that world.
+    pub difference: f64,
 }
 
 impl Difference {
     /// Whether worlds agree, with ideal hosts or with costs.
     pub fn agrees(&self) -> bool {
         self.difference.abs() <= self.within || self.difference_with_costs.abs() <= self.within
+    }
+
+    /// Whether the simulator says the same of slower hosts.
+    pub fn agrees_slower(&self) -> bool {
+        self.slower.is_some_and(|slower| slower.difference.abs() <= self.within)
     }
 }
 
@@ -268,6 +302,15 @@ impl<'a> Worlds<'a> {
         let middle = |pairs: &[(u64, u64)], value: fn(&(u64, u64)) -> u64| {
             median(&pairs.iter().map(value).collect::<Vec<u64>>())
         };
+        let slower = (0..).zip(Variant::ALL).filter_map(|(world, variant)| {
+            let Variant::Slower(micros) = variant else { return None };
+            let pairs = of(world);
+            let simulated = middle(&pairs, |pair| pair.1)?;
+            let difference = median_of_numbers(&relative(&pairs))?;
+            Some(Slower { wake: u64::from(micros) * 1_000, simulated, difference })
+        });
+        let slower =
+            slower.min_by(|one, other| one.difference.abs().total_cmp(&other.difference.abs()));
         let all = relative(&ideal);
         let drawn = |positions: &[usize]| {
             let drawn: Vec<f64> = positions.iter().map(|position| all[*position]).collect();
@@ -288,6 +331,7 @@ impl<'a> Worlds<'a> {
             interval,
             difference_with_costs: median_of_numbers(&relative(&costs))?,
             within,
+            slower,
         })
     }
 

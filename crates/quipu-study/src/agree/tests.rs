@@ -104,3 +104,23 @@ fn parts_of_costs_have_all_of_them_together() {
     joined.0.interface_rate = datagrams.interface_rate;
     assert_eq!(joined, all);
 }
+
+#[test]
+fn what_does_not_agree_is_looked_for_with_slower_hosts() {
+    let plan = plan(1);
+    let at = |millis: u64| world(&plan, move |_, _| millis);
+    let mut simulated: Vec<_> = (0..6).map(|_| at(1_000)).collect();
+    simulated.extend([at(1_005), at(1_010), at(1_045), at(1_060)]);
+    let agreement = Agreement::new(&plan, &at(1_050), &simulated);
+    let page = &agreement.differences[0];
+    assert!(!page.agrees() && page.agrees_slower(), "{page:?}");
+    let slower = page.slower.unwrap();
+    assert_eq!([slower.wake, slower.simulated], [300_000, 1_045_000_000]);
+    let agreement = Agreement::new(&plan, &at(1_100), &simulated);
+    assert!(!agreement.differences[0].agrees_slower());
+    let all: HostSpec = "measured:wake=250us,wake_p99=400us".parse().unwrap();
+    let wakes = |micros| Variant::Slower(micros).of(all).0;
+    assert_eq!(wakes(200), all.0);
+    assert_eq!(wakes(300).wake, Duration::from_micros(300));
+    assert_eq!(wakes(1_000).wake_p99, Duration::from_millis(1));
+}

@@ -44,29 +44,6 @@ fn events_are_told_of_those_connections_alone_that_something_happened_to() {
 }
 
 #[test]
-fn announced_events_are_told_before_anything_answers_what_came() {
-    let mut two = Two::new(|config| config);
-    let near = two.connect(1000);
-    two.settle();
-    let now = two.now;
-    two.server_sends();
-    told(&mut two.server);
-    let connection = two.client.connection_mut(near).unwrap();
-    let stream = connection.open_stream(now, StreamDirection::Unidirectional).unwrap();
-    connection.write(now, stream, Bytes::from_static(b"hello")).unwrap();
-    for (route, mut datagram) in two.client_sends() {
-        two.server.handle_datagram(now, reversed(route), &mut datagram);
-    }
-    assert_eq!(told(&mut two.server), [], "the last poll was before it came");
-    two.server.announce_events();
-    let events = told(&mut two.server);
-    let opened = |(_, event): &(_, _)| *event == ConnectionEvent::StreamOpened(stream);
-    assert!(events.iter().any(opened), "{events:?}");
-    two.server_sends();
-    assert!(!told(&mut two.server).iter().any(opened), "none is told twice");
-}
-
-#[test]
 fn a_connection_that_ended_goes_when_its_end_was_told() {
     let mut two = Two::new(|config| config);
     two.connect(1000);

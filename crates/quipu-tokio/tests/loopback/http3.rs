@@ -72,30 +72,6 @@ pub(crate) fn serve_sizes(server: Http3Server) -> tokio::task::JoinHandle<()> {
 }
 
 #[tokio::test]
-async fn an_answer_leaves_in_one_datagram_with_the_acknowledgement_of_its_request() {
-    const REQUESTS: u64 = 40;
-    limited(async {
-        let Http { client, server, pair } = http(Version::HTTP_3).await;
-        let serving = serve_sizes(server);
-        let load = async |count| {
-            for _ in 0..count {
-                let mut exchange = client.request(get("/100"), false).await.unwrap();
-                exchange.response().await.unwrap();
-                while exchange.data(65_536).await.unwrap().is_some() {}
-            }
-        };
-        // Handshakes, tables and probes of sizes are over.
-        load(10).await;
-        let before = pair.server.stats().sent.datagrams;
-        load(REQUESTS).await;
-        let sent = pair.server.stats().sent.datagrams - before;
-        assert!(sent < REQUESTS * 3 / 2, "{sent} datagrams for {REQUESTS} answers");
-        serving.abort();
-    })
-    .await;
-}
-
-#[tokio::test]
 async fn a_hundred_requests_at_once_are_answered_whole() {
     for version in BOTH {
         limited(async {
