@@ -337,8 +337,7 @@ pub(crate) enum WorldChoice {
 /// In which world runs are made.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct WorldOptions {
-    /// In which world: simulated, in virtual time, or emulated: this program's client and server as processes, in
-    /// real time over the network's links (Linux)
+    /// In which world: in virtual time, or over links in real time by client and server (Linux)
     #[arg(long, value_name = "WORLD", default_value = "simulated")]
     pub(crate) world: WorldChoice,
     #[command(flatten)]
@@ -348,8 +347,7 @@ pub(crate) struct WorldOptions {
 /// How the thread that carries emulated packets is scheduled.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct PriorityOption {
-    /// Real-time priority of the thread that carries emulated packets, 1 to 99, where the system permits it
-    /// [default: none]
+    /// Real-time priority of the thread that carries emulated packets [default: none]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=99))]
     pub(crate) priority: Option<u8>,
 }
@@ -380,9 +378,8 @@ pub(crate) struct CompareOptions {
     pub(crate) world: WorldOptions,
     #[command(flatten)]
     pub(crate) compared: ComparedOptions,
-    /// What carries pages over emulated links, separated by commas: quipu, tcp-h2, tcp-h1, mptcp-h2, and where the
-    /// program has them quinn-h3, noq-h3; congestion control of these is cubic, or named as in
-    /// tcp-h2:congestion=bbr (--world emulated) [default: quipu]
+    /// What carries pages over emulated links, separated by commas: quipu, tcp-h2, tcp-h1, mptcp-h2, quinn-h3, noq-h3,
+    /// others than cubic as in tcp-h2:congestion=bbr [default: quipu]
     #[arg(long, value_name = "LIST")]
     pub(crate) stack: Option<String>,
     /// Sort the rows of the table [default: as the policies were named]
