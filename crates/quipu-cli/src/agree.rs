@@ -86,7 +86,7 @@ fn costs_of(text: &str) -> Result<HostSpec, Failure> {
 
 /// The costs of this host, which are measured.
 fn costs_of_this_host() -> Result<HostSpec, Failure> {
-    eprintln!("measuring what this host costs, for twelve seconds");
+    eprintln!("measuring what this host costs, for ten seconds");
     #[cfg(target_os = "linux")]
     let measured = quipu_tokio::HostCosts::measure().map_err(Failure::run)?.field();
     // There are no emulated links to compare with.

@@ -7,7 +7,7 @@ Examples:
   quipu agree --host measured:timer_late=80us,timer_late_p99=300us --runs 5
 
 --host has the costs of hosts for the simulator that is beside the one with ideal hosts [default: here, those of this
-host, which are measured for twelve seconds].";
+host, which are measured for ten seconds].";
 
 pub(super) const COMPARE: &str = "\
 Examples:

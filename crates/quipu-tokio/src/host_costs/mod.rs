@@ -31,7 +31,7 @@ pub struct HostCosts {
 }
 
 impl HostCosts {
-    /// Measures them: about twelve seconds, over loopback alone. Other work on the host is measured, too. Not to be called
+    /// Measures them: about ten seconds, over loopback alone. Other work on the host is measured, too. Not to be called
     /// from within a runtime.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ use crate::identity::{Pin, pinned, self_signed};
 use crate::{ClientConfig, Connection, Endpoint, ServerConfig, TransportConfig, policies};
 
 /// Requests that are measured.
-const REQUESTS: u64 = 1_000;
+const REQUESTS: u64 = 300;
 /// Those before, which find nothing in the processor's cache.
 const FIRST: usize = 20;
 /// How long the server's thread may take to begin.
