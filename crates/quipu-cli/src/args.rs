@@ -347,7 +347,7 @@ pub(crate) struct WorldOptions {
 /// How the thread that carries emulated packets is scheduled.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct PriorityOption {
-    /// Real-time priority of the thread that carries emulated packets [default: none]
+    /// Real-time priority of what carries emulated packets, 1 to 99 [default: none]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=99))]
     pub(crate) priority: Option<u8>,
 }

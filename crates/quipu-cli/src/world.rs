@@ -90,7 +90,7 @@ pub(crate) fn check(scenario: &Scenario, own: &Own<'_>) -> Result<(), Failure> {
         (
             transport.request_limit != usual.transport.request_limit,
             "transport.request_limit",
-            "128",
+            "the default",
         ),
         (scenario.push != Push::None, "push", "none"),
         // Servers think for as long as is likely.

@@ -4,7 +4,7 @@
 //! - `http3` is the client and the server of HTTP/3, over whatever `h3` runs on;
 //! - `quinn` and `noq` have the endpoints of these libraries; `noq::transport` is how `h3` runs on noq, for which there
 //!   is no published adapter;
-//! - `setup` has the configurations, which are the same for both.
+//! - `setup` has the configurations and ends, which are the same for both.
 //!
 //! The libraries keep their defaults but for what scenarios say. Not here: pages, links and results, which are
 //! the command's.

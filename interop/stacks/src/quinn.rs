@@ -3,15 +3,15 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use quinn::{Endpoint, VarInt};
+use quinn::Endpoint;
 use quipu_cli::foreign::{Connecting, ForeignStack, Listening};
 use quipu_live::foreign::{Doing, ForeignClient, ForeignFailure};
 use quipu_scenario::StackName;
 
-use crate::setup::{SERVER_NAME, configurations};
-use crate::{Failure, http3};
+use crate::Failure;
+use crate::setup::{SERVER_NAME, library};
 
-configurations!(quinn, BbrConfig, |_| {});
+library!(quinn, h3_quinn::Connection, BbrConfig, |_| {});
 
 /// HTTP/3 over quinn, with the published adapter of `h3`.
 #[derive(Clone, Copy, Debug)]
@@ -27,33 +27,13 @@ impl ForeignStack for Quinn {
     }
 
     fn serve(&self, at: Listening) -> Result<Doing<'static, ()>, ForeignFailure> {
-        let endpoint = listen(&at).map_err(ForeignFailure::new)?;
-        Ok(Box::pin(async move {
-            while let Some(incoming) = endpoint.accept().await {
-                let service = at.service.clone();
-                tokio::spawn(async move {
-                    let Ok(connection) = incoming.await else { return };
-                    let client = connection.remote_address();
-                    http3::serve(h3_quinn::Connection::new(connection), client, service).await;
-                });
-            }
-            Ok(())
-        }))
+        serve(at).map_err(ForeignFailure::new)
     }
-}
-
-fn listen(at: &Listening) -> Result<Endpoint, Failure> {
-    let config = server_config(Arc::clone(&at.certificates), at.congestion)?;
-    Ok(Endpoint::server(config, at.address)?)
 }
 
 async fn connect(to: Connecting) -> Result<Arc<dyn ForeignClient>, Failure> {
     let way = to.ways.first().ok_or("there is no path")?;
     let endpoint = Endpoint::client(SocketAddr::new(way.local, 0))?;
     let config = client_config(to.pin, to.congestion)?;
-    let connection = endpoint.connect_with(config, way.server, SERVER_NAME)?.await?;
-    let closed = connection.clone();
-    let close = move || closed.close(VarInt::from_u32(http3::NO_ERROR), b"");
-    let client = http3::client(h3_quinn::Connection::new(connection), Box::new(close)).await?;
-    Ok(Arc::from(client))
+    client(endpoint.connect_with(config, way.server, SERVER_NAME)?.await?).await
 }

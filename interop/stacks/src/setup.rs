@@ -1,8 +1,9 @@
-//! The configurations of quinn and noq, whose interfaces are the same.
+//! Configurations and ends of quinn and noq, whose interfaces are the same.
 
-/// Functions for the configurations of `$library`, whose kind of BBR is `$bbr`. `$more` is what is set beside.
-macro_rules! configurations {
-    ($library:ident, $bbr:ident, $more:expr) => {
+/// Functions for the configurations and ends of `$library`, over which `h3` runs by `$adapter`. Its kind of BBR is `$bbr`;
+/// `$more` is what is set beside.
+macro_rules! library {
+    ($library:ident, $adapter:path, $bbr:ident, $more:expr) => {
         /// The configuration of a client that knows the server by its pin.
         pub(super) fn client_config(
             pin: quipu_tokio::identity::Pin,
@@ -45,10 +46,42 @@ macro_rules! configurations {
             more(&mut config);
             std::sync::Arc::new(config)
         }
+
+        /// Listens; the future serves all connections.
+        fn serve(
+            at: quipu_cli::foreign::Listening,
+        ) -> Result<quipu_live::foreign::Doing<'static, ()>, $crate::Failure> {
+            use $adapter as Adapter;
+            let config = server_config(std::sync::Arc::clone(&at.certificates), at.congestion)?;
+            let endpoint = $library::Endpoint::server(config, at.address)?;
+            Ok(Box::pin(async move {
+                while let Some(incoming) = endpoint.accept().await {
+                    let service = at.service.clone();
+                    tokio::spawn(async move {
+                        let client = incoming.remote_address();
+                        let Ok(connection) = incoming.await else { return };
+                        $crate::http3::serve(Adapter::new(connection), client, service).await;
+                    });
+                }
+                Ok(())
+            }))
+        }
+
+        /// HTTP/3 over a connection, which is closed when nobody holds the client any more.
+        async fn client(
+            connection: $library::Connection,
+        ) -> Result<std::sync::Arc<dyn quipu_live::foreign::ForeignClient>, $crate::Failure> {
+            use $adapter as Adapter;
+            let closed = connection.clone();
+            let code = $library::VarInt::from_u32($crate::http3::NO_ERROR);
+            let close = move || closed.close(code, b"");
+            let client = $crate::http3::client(Adapter::new(connection), Box::new(close)).await?;
+            Ok(std::sync::Arc::from(client))
+        }
     };
 }
 
-pub(crate) use configurations;
+pub(crate) use library;
 
 /// The name by which a server is called in TLS; it is known by its pin.
 pub(crate) const SERVER_NAME: &str = "quipu.invalid";

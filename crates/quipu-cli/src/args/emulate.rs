@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::PriorityOption;
+
 #[derive(Debug, Args)]
 pub(crate) struct EmulateOptions {
     /// Network by name, or a file that describes one or an experiment [default: wifi+lte]
@@ -32,9 +34,8 @@ pub(crate) struct EmulateOptions {
     #[arg(long, value_name = "BYTES", default_value_t = 1_500,
           value_parser = clap::value_parser!(u16).range(1_280..=9_000))]
     pub(crate) mtu: u16,
-    /// Real-time priority of the thread that carries packets, 1 to 99, where the system permits it [default: none]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=99))]
-    pub(crate) priority: Option<u8>,
+    #[command(flatten)]
+    pub(crate) priority: PriorityOption,
     /// JSON file for what links did and how late packets were, with the scenario
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,

@@ -37,7 +37,7 @@ pub(crate) fn run(options: &EmulateOptions, own: &Own<'_>) -> Result<(), Failure
     let settings = Settings {
         mtu: options.mtu,
         device: options.device.map(kind),
-        priority: options.priority,
+        priority: options.priority.priority,
         ..Settings::default()
     };
     let Emulated { topology, links } = emulated;

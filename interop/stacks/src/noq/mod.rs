@@ -6,13 +6,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use noq::{Connection, Endpoint, FourTuple, PathStatus, VarInt};
+use noq::{Connection, Endpoint, FourTuple, PathStatus};
 use quipu_cli::foreign::{Connecting, ForeignStack, Listening, Way};
 use quipu_live::foreign::{Doing, ForeignClient, ForeignFailure};
 use quipu_scenario::StackName;
 
-use crate::setup::{SERVER_NAME, configurations};
-use crate::{Failure, http3};
+use crate::Failure;
+use crate::setup::{SERVER_NAME, library};
 
 /// Paths of a connection at a time, at most: more than networks have.
 const PATHS: u32 = 16;
@@ -21,7 +21,7 @@ const PATHS: u32 = 16;
 const LOOK: Duration = Duration::from_millis(2);
 const TRIES: u32 = 500;
 
-configurations!(noq, Bbr3Config, |config| {
+library!(noq, transport::Connection, Bbr3Config, |config| {
     config.max_concurrent_multipath_paths(PATHS);
 });
 
@@ -39,32 +39,12 @@ impl ForeignStack for Noq {
     }
 
     fn serve(&self, at: Listening) -> Result<Doing<'static, ()>, ForeignFailure> {
-        let endpoint = listen(&at).map_err(ForeignFailure::new)?;
-        Ok(Box::pin(async move {
-            while let Some(incoming) = endpoint.accept().await {
-                let service = at.service.clone();
-                tokio::spawn(async move {
-                    let client = incoming.remote_address();
-                    let Ok(connection) = incoming.await else { return };
-                    http3::serve(transport::Connection::new(connection), client, service).await;
-                });
-            }
-            Ok(())
-        }))
+        serve(at).map_err(ForeignFailure::new)
     }
 }
 
-fn listen(at: &Listening) -> Result<Endpoint, Failure> {
-    let config = server_config(Arc::clone(&at.certificates), at.congestion)?;
-    Ok(Endpoint::server(config, at.address)?)
-}
-
 async fn connect(to: Connecting) -> Result<Arc<dyn ForeignClient>, Failure> {
-    let connection = dial(&to).await?;
-    let closed = connection.clone();
-    let close = move || closed.close(VarInt::from_u32(http3::NO_ERROR), b"");
-    let client = http3::client(transport::Connection::new(connection), Box::new(close)).await?;
-    Ok(Arc::from(client))
+    client(dial(&to).await?).await
 }
 
 /// A connection, whose paths are open, or being opened.

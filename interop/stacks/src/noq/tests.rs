@@ -29,8 +29,7 @@ async fn responses_come_by_all_paths() {
     let connection = dial(&Connecting::new(vec![way(1), way(2), way(3)], pin)).await.unwrap();
     let remote = |path: u32| connection.path(PathId::from(path)).unwrap().remote_address().unwrap();
     assert_eq!([0, 1, 2].map(remote), [1, 2, 3].map(|last| way(last).server));
-    let over = transport::Connection::new(connection.clone());
-    let client = http3::client(over, Box::new(|| ())).await.unwrap();
+    let client = client(connection.clone()).await.unwrap();
     let before = [0, 1, 2].map(|path| received(&connection, path));
     for object in page.objects().iter().filter(|object| object.response_bytes.0 > 50_000) {
         let request = Request::get(&object.url).body(()).unwrap();
