@@ -172,18 +172,33 @@ fn conclusions(agreement: &Agreement) -> String {
                 ": {says} with hosts that take {wake} ms to wake, {time:.1} ms ({percent:+.1} %)"
             ));
         }
+        if !it.agrees_slower() {
+            text.push_str(&format!("; {} of {} simulated loads are alike", it.alike, it.loads));
+        }
         text.push('\n');
     }
     let (known, same) = (orders.len(), orders.len() - turned.len());
     text.push_str(&format!(
         "{same} of {known} pairs of policies that the simulator separates have the same order\n"
     ));
-    for Order { page, network, metric, faster, slower, simulated, emulated } in turned {
+    for order in turned {
+        let Order {
+            page, network, metric, faster, slower, simulated, emulated, with_costs, ..
+        } = order;
         let name = metric.name();
         text.push_str(&format!(
             "  not {name} of {page} over {network}: {faster} takes {simulated:.3} of {slower} in the simulator, \
-             {emulated:.3} emulated\n"
+             {with_costs:.3} with costs, {emulated:.3} emulated"
         ));
+        match order.turns_at {
+            Some(wake) => {
+                let wake = wake as f64 / 1e6;
+                text.push_str(&format!(
+                    "; simulated, too, with hosts that take {wake} ms to wake\n"
+                ));
+            }
+            None => text.push('\n'),
+        }
     }
     text
 }

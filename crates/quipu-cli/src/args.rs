@@ -344,6 +344,22 @@ pub(crate) struct WorldOptions {
     pub(crate) priority: PriorityOption,
 }
 
+impl WorldOptions {
+    /// The priority of what carries emulated packets; `None` if runs are simulated.
+    ///
+    /// # Errors
+    /// If there is one for simulated runs.
+    pub(crate) fn emulated(self) -> Result<Option<PriorityOption>, Failure> {
+        match (self.world, self.priority.priority) {
+            (WorldChoice::Emulated, _) => Ok(Some(self.priority)),
+            (WorldChoice::Simulated, None) => Ok(None),
+            (WorldChoice::Simulated, Some(priority)) => Err(Failure::Usage(format!(
+                "--priority {priority}: expected none without --world emulated"
+            ))),
+        }
+    }
+}
+
 /// How the thread that carries emulated packets is scheduled.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct PriorityOption {
@@ -378,8 +394,8 @@ pub(crate) struct CompareOptions {
     pub(crate) world: WorldOptions,
     #[command(flatten)]
     pub(crate) compared: ComparedOptions,
-    /// What carries pages over emulated links, separated by commas: quipu, tcp-h2, tcp-h1, mptcp-h2, quinn-h3, noq-h3,
-    /// others than cubic as in tcp-h2:congestion=bbr [default: quipu]
+    /// What carries pages over emulated links, separated by commas: quipu, tcp-h2, tcp-h1, mptcp-h2, chromium-h3 and others,
+    /// with congestion control as in tcp-h2:congestion=bbr [default: quipu]
     #[arg(long, value_name = "LIST")]
     pub(crate) stack: Option<String>,
     /// Sort the rows of the table [default: as the policies were named]

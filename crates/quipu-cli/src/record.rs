@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use quipu_record::write_whole;
 use quipu_recorder::{
-    Network, OptionError, Options, RecordError, parse_host, parse_time, parse_viewport,
+    Network, OptionError, Options, Progress, RecordError, parse_host, parse_time, parse_viewport,
 };
 
 use crate::args::RecordOptions;
@@ -24,8 +24,10 @@ pub(crate) fn run(given: &RecordOptions) -> Result<(), Failure> {
     let stopped = Arc::new(AtomicBool::new(false));
     stop::on_request(&stopped)?;
 
-    let outcome =
-        quipu_recorder::record(&options, &stopped, &mut |progress| eprintln!("{progress}"));
+    let outcome = quipu_recorder::record(&options, &stopped, &mut |progress| match progress {
+        Progress::Navigates => {}
+        told => eprintln!("{told}"),
+    });
     if !outcome.loads.is_empty() {
         let compress = file.extension().is_some_and(|end| end.eq_ignore_ascii_case("gz"));
         let bytes = quipu_recorder::file(&outcome.loads, env!("CARGO_PKG_VERSION"), compress);

@@ -1,7 +1,7 @@
 //! `quipu sweep`.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use std::time::Instant;
 
@@ -71,12 +71,18 @@ pub(crate) fn run(options: &SweepOptions, own: &Own<'_>) -> Result<(), Failure> 
         emulator.start(&point.plan)?;
     }
     let bar = progress::rated_bar(todo.runs() as u64);
-    let made = todo.run(&cancelled, &|| bar.inc(1));
+    let unwritten = Mutex::new(Ok(()));
+    let made = todo.run(&cancelled, &|| {
+        bar.inc(1);
+        // Beside the run, which is kept by now.
+        let written = emulator.as_ref().map_or(Ok(()), |emulator| emulator.write(&options.out));
+        if written.is_err() {
+            *unwritten.lock().unwrap_or_else(PoisonError::into_inner) = written;
+        }
+    });
     bar.finish_and_clear();
     made.map_err(Failure::run)?;
-    if let Some(emulator) = &emulator {
-        emulator.write(&options.out)?;
-    }
+    unwritten.into_inner().unwrap_or_else(PoisonError::into_inner)?;
     let written = todo.write().map_err(Failure::run)?;
     let folder = options.out.display().to_string();
     let status = match &written {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use quipu_lab::plan::Maker;
 use quipu_lab::table::Order;
-use quipu_scenario::{Push, Scenario};
+use quipu_scenario::{Discovery, Push, Scenario, Stack, Start};
 
-use crate::args::{BatchOptions, PriorityOption, WorldChoice, WorldOptions};
+use crate::args::{BatchOptions, PriorityOption, WorldOptions};
 #[cfg(not(target_os = "linux"))]
 pub(crate) use crate::elsewhere::Emulator;
 #[cfg(target_os = "linux")]
@@ -19,15 +19,13 @@ use crate::{batch, logs, page_loads, scenario, stop};
 /// What makes the runs, if they are not simulated. To be called before this process has another thread.
 ///
 /// # Errors
-/// If links cannot be emulated here.
+/// If links cannot be emulated here, or the options do not go together.
 pub(crate) fn maker(
-    WorldOptions { world, priority }: WorldOptions,
+    options: WorldOptions,
     own: &Own<'_>,
 ) -> Result<Option<Arc<Emulator>>, Failure> {
-    match world {
-        WorldChoice::Simulated => Ok(None),
-        WorldChoice::Emulated => Emulator::new(own, priority, None).map(Some),
-    }
+    let priority = options.emulated()?;
+    priority.map(|priority| Emulator::new(own, priority, None)).transpose()
 }
 
 /// The same as what makes runs of any plan.
@@ -98,5 +96,17 @@ pub(crate) fn check(scenario: &Scenario, own: &Own<'_>) -> Result<(), Failure> {
     ];
     refuse_simulated(refused)?;
     page_loads::check_load(scenario, page_loads::EMULATED)?;
+    check_browsers(scenario)?;
     own.stacks.check(scenario)
+}
+
+/// Checks that a scenario with a browser among its stacks asks for nothing that only the model of one can be.
+fn check_browsers(scenario: &Scenario) -> Result<(), Failure> {
+    let browser = scenario.stack.iter().find(|stack| matches!(stack, Stack::Browser(_)));
+    let Some(browser) = browser else { return Ok(()) };
+    let option = format!("--stack {browser}");
+    let is_cold = scenario.transport.start == Start::Cold;
+    page_loads::refuse(!is_cold, "start", "cold", &option)?;
+    let is_recorded = scenario.discovery == Discovery::Recorded;
+    page_loads::refuse(!is_recorded, "discovery", "recorded", &option)
 }

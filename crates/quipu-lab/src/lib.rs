@@ -5,6 +5,7 @@
 //! - [`plan::Plan`]: a scenario with its pages read and its policies combined, as a list of runs.
 //! - [`run::measure`]: one run, in virtual time, with the instruments that look on.
 //! - [`loading::Loading`]: a page as it arrives, over whatever network.
+//! - [`observed::record_of`]: the record of a load that a browser made.
 //! - [`batch::Runner`]: runs of a plan, each with its bounds; [`batch::run_all`]: all of them on all cores,
 //!   collected in the plan's order.
 //! - [`results`]: what the runs of a plan say together, and the files of a result.
@@ -28,6 +29,7 @@ pub mod bound;
 pub mod detail;
 pub mod draw;
 pub mod loading;
+pub mod observed;
 pub mod pages;
 mod path_record;
 pub mod plan;

@@ -243,7 +243,16 @@ impl Loading {
     /// What was measured of a load that ended at `at` and whose bodies `sender` sent, without what
     /// connections know; `None` if it did not end.
     pub fn record(&self, at: Instant, sender: End) -> Option<RunRecord> {
-        let timeline = self.timeline()?;
+        self.record_of(self.timeline()?, at, sender)
+    }
+
+    /// The same of what `timeline` has.
+    pub(crate) fn record_of(
+        &self,
+        timeline: &Timeline,
+        at: Instant,
+        sender: End,
+    ) -> Option<RunRecord> {
         let metrics = timeline.page_metrics()?;
         let start = timeline.started_at()?;
         let object = |spec: &Object| {
@@ -276,7 +285,7 @@ impl Loading {
         })
     }
 
-    fn mark_first_byte(&mut self, object: ObjectId, now: Instant) {
+    pub(crate) fn mark_first_byte(&mut self, object: ObjectId, now: Instant) {
         if let Some(first) = self.first_byte_at.get_mut(object.index()) {
             first.get_or_insert(now);
         }

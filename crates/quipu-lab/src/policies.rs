@@ -64,9 +64,12 @@ impl PolicyRow {
     /// Everything that was chosen for pages, with every parameter, or the stack if it is another; how HTTP is
     /// carried if not over QUIC's streams; the path if there is only one.
     pub fn full_text(&self) -> String {
-        let mut text = match self.stack.congestion() {
-            None => self.spec.full_text(),
-            Some(congestion) => format!("stack={} congestion={congestion}", self.stack.name()),
+        let mut text = match (self.stack, self.stack.congestion()) {
+            (Stack::Quipu, _) => self.spec.full_text(),
+            (stack, None) => format!("stack={}", stack.name()),
+            (stack, Some(congestion)) => {
+                format!("stack={} congestion={congestion}", stack.name())
+            }
         };
         if self.stack == Stack::Quipu && !matches!(self.http, HttpVersion::H2 | HttpVersion::Raw) {
             text.push_str(&format!(" http={}", self.http));
@@ -395,7 +398,6 @@ fn other_row(
     let path = alone.map(|path| format!("{} alone", path.label));
     let names = path.into_iter().chain([stack.name().to_string()]).chain(stack.congestion());
     let label = names.collect::<Vec<String>>().join(" + ");
-    let http = if stack.foreign().is_some() { HttpVersion::H3 } else { HttpVersion::H2Tcp };
     // What is there where nothing is asked.
     let choice = [(Layer::Stream, STREAM_ALONE), (Layer::Path, PATH_ALONE)];
     let spec = PolicySpec::choose(registry, choice)?;
@@ -404,7 +406,7 @@ fn other_row(
         stack,
         transport: spec.clone(),
         spec,
-        http,
+        http: stack.http(),
         flows: Vec::new(),
         alone: alone.cloned(),
     })

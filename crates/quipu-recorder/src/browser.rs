@@ -146,8 +146,9 @@ struct Process {
 
 impl Process {
     fn start(program: &Path, options: &Options) -> Result<Process, RecordError> {
+        let called = options.launcher.first().map_or(program, Path::new);
         let not_started =
-            |message: String| RecordError::NotStarted { program: program.to_owned(), message };
+            |message: String| RecordError::NotStarted { program: called.to_owned(), message };
         let profile = tempfile::Builder::new()
             .prefix(&format!("quipu-recorder-{}-", std::process::id()))
             .tempdir()
@@ -155,12 +156,20 @@ impl Process {
         let errors = fs::File::create(profile.path().join(ERRORS))
             .map_err(|error| not_started(error.to_string()))?;
         let (width, height) = options.viewport;
-        let mut command = Command::new(program);
+        let mut command = match options.launcher.split_first() {
+            None => Command::new(program),
+            Some((launcher, arguments)) => {
+                let mut command = Command::new(launcher);
+                command.args(arguments).arg(program);
+                command
+            }
+        };
         command
             .args(ARGUMENTS)
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .arg(format!("--window-size={width},{height}"))
             .args(network_arguments(options))
+            .args(&options.arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(errors);

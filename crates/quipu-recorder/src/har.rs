@@ -189,7 +189,7 @@ fn phases(request: &Request, last: f64) -> Phases {
 }
 
 /// When which bytes of the body arrived, in ms of the browser's clock.
-fn arrivals(request: &Request) -> Vec<(f64, u64)> {
+pub(crate) fn arrivals(request: &Request) -> Vec<(f64, u64)> {
     let decoded: Vec<(f64, u64)> =
         request.data.iter().map(|&(at, decoded, _)| (at * 1e3, decoded as u64)).collect();
     let end = request.finished.map_or(f64::INFINITY, |finished| finished * 1e3);
@@ -197,7 +197,7 @@ fn arrivals(request: &Request) -> Vec<(f64, u64)> {
 }
 
 /// The cache that a response came out of.
-fn from_cache(request: &Request) -> Option<&'static str> {
+pub(crate) fn from_cache(request: &Request) -> Option<&'static str> {
     let told = |field: &str| request.response[field] == true;
     if request.from_memory {
         Some("memory")

@@ -9,7 +9,8 @@
 //! 3. `shaper` calls a program that sets up the network, if one is given.
 //! 4. `session` loads one page and collects what the browser tells, until the page is quiet.
 //! 5. `observed` makes requests out of these events; `events` keeps what is read of a trace.
-//! 6. `har` writes them with the fields of chrome-har; [`quipu_web::phases`] has their phases.
+//! 6. `har` writes them with the fields of chrome-har; [`quipu_web::phases`] has their phases. `exchange` has what programs
+//!    read of them.
 //!
 //! Not here: what a recording means for a page, which [`quipu_web::page`] and [`quipu_web::trace`] know.
 #![expect(clippy::disallowed_methods, reason = "a real browser is driven in real time")]
@@ -18,6 +19,7 @@ mod browser;
 mod client;
 mod error;
 mod events;
+mod exchange;
 mod har;
 mod network;
 mod observed;
@@ -34,6 +36,7 @@ mod watchdog;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use error::RecordError;
+pub use exchange::Exchange;
 pub use har::file;
 pub use network::Network;
 pub use options::Options;
@@ -102,7 +105,8 @@ fn record_all(
                 shaper::set(shaper, network)?;
             }
             let mut browser = Browser::start(&program, options, stop)?;
-            let observed = session::load(&mut browser, options, network)?;
+            let begin = || tell(&Progress::Navigates);
+            let observed = session::load(&mut browser, options, network, begin)?;
             let version = browser.version().to_owned();
             browser.close();
             let load = Load {

@@ -33,6 +33,14 @@ pub struct Options {
     /// A program that sets up the network in place of Chromium's throttle; none by default. It is called before each load
     /// with the rate of responses, that of requests and the round trip, as `2mbit 2mbit 40ms`.
     pub shaper: Option<PathBuf>,
+    /// Take a trace, and who called functions, which says what a page is made of; true by default. It slows the browser
+    /// down.
+    pub traced: bool,
+    /// More arguments of the browser, such as `--enable-quic`; none by default.
+    pub arguments: Vec<String>,
+    /// The program, with its arguments, that is called with the browser and its arguments, as `mptcpize run`; none by
+    /// default.
+    pub launcher: Vec<String>,
 }
 
 impl Options {
@@ -53,6 +61,9 @@ impl Options {
             hosts: Vec::new(),
             insecure: false,
             shaper: None,
+            traced: true,
+            arguments: Vec::new(),
+            launcher: Vec::new(),
         })
     }
 

@@ -19,6 +19,8 @@ pub enum Progress<'a> {
         /// Which load over this network it is, from 1.
         repeat: u32,
     },
+    /// The browser is there, and is asked to load the page as soon as this is told.
+    Navigates,
     /// A load has ended.
     Ended {
         /// The load.
@@ -32,6 +34,7 @@ impl fmt::Display for Progress<'_> {
             Progress::Begins { number, total, network, repeat } => {
                 write!(f, "load {number} of {total}: {network}, repeat {repeat}")
             }
+            Progress::Navigates => f.write_str("  the browser is ready"),
             Progress::Ended { load } => {
                 let observed = &load.observed;
                 let requests = || observed.requests().iter().filter(|it| it.is_for_resource());

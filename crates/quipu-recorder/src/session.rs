@@ -19,11 +19,13 @@ const ASYNCHRONOUS_CALLERS: u32 = 8;
 /// How long the browser may take to hand over the trace.
 const TRACE: Duration = Duration::from_secs(60);
 
-/// Loads the page of `options` and gives what the browser told until the page was quiet.
+/// Loads the page of `options` and gives what the browser told until the page was quiet. `begin` is called right before
+/// the browser is asked to.
 pub(crate) fn load(
     browser: &mut Browser<'_>,
     options: &Options,
     network: Network,
+    begin: impl FnOnce(),
 ) -> Result<Observed, RecordError> {
     let client = browser.client();
     let target = client.call(None, "Target.createTarget", json!({ "url": "about:blank" }))?;
@@ -32,14 +34,20 @@ pub(crate) fn load(
     let session = session["sessionId"].as_str().unwrap_or_default().to_owned();
     // The throttle stays away where the network itself has the rates.
     let throttle = if options.shaper.is_some() { Network::default() } else { network };
-    let mut page = Page { client, session, network: throttle, observed: Observed::default() };
+    let traced = options.traced;
+    let observed = Observed::default();
+    let mut page = Page { client, session, network: throttle, traced, observed };
     page.set_up(options)?;
+    begin();
     page.load(options)?;
     if !page.observed.has_begun() {
         let message = format!("it sent no request for {}", options.url);
         return Err(RecordError::Lost { message });
     }
-    page.take_trace()?;
+    page.observed.end();
+    if traced {
+        page.take_trace()?;
+    }
     Ok(page.observed)
 }
 
@@ -47,6 +55,8 @@ struct Page<'b, 's> {
     client: &'b mut Client<'s>,
     session: String,
     network: Network,
+    /// Whether a trace is taken.
+    traced: bool,
     observed: Observed,
 }
 
@@ -63,10 +73,13 @@ impl Page<'_, '_> {
         self.call("Page.enable", json!({}))?;
         self.call("Page.setLifecycleEventsEnabled", json!({ "enabled": true }))?;
         self.call("Emulation.setDeviceMetricsOverride", size)?;
-        for (method, params) in network_commands(self.network) {
+        for (method, params) in self.commands() {
             self.call(method, params)?;
         }
         self.call("Target.setAutoAttach", auto_attach())?;
+        if !self.traced {
+            return Ok(());
+        }
         let config = json!({
             "transferMode": "ReportEvents",
             "traceConfig": {
@@ -129,7 +142,7 @@ impl Page<'_, '_> {
 
     /// Watches a frame or a worker that has a process of its own, and lets it begin.
     fn watch(&mut self, session: &str) -> Result<(), RecordError> {
-        for (method, params) in network_commands(self.network) {
+        for (method, params) in self.commands() {
             self.client.send(Some(session), method, params)?;
         }
         self.client.send(Some(session), "Target.setAutoAttach", auto_attach())?;
@@ -137,9 +150,17 @@ impl Page<'_, '_> {
         Ok(())
     }
 
+    /// What makes a page, a frame or a worker tell of its requests.
+    fn commands(&self) -> Vec<(&'static str, Value)> {
+        let mut commands = network_commands(self.network);
+        if self.traced {
+            commands.extend(debugger_commands());
+        }
+        commands
+    }
+
     /// Ends the trace, and takes it with what else is told meanwhile.
     fn take_trace(&mut self) -> Result<(), RecordError> {
-        self.observed.end();
         self.client.send(Some(&self.session), "Tracing.end", json!({}))?;
         let deadline = Instant::now() + TRACE;
         while Instant::now() < deadline {
@@ -174,15 +195,20 @@ fn auto_attach() -> Value {
     json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true })
 }
 
+/// Without a debugger nobody knows which script a promise or a timer was set by.
+fn debugger_commands() -> [(&'static str, Value); 3] {
+    [
+        ("Debugger.enable", json!({})),
+        ("Debugger.setSkipAllPauses", json!({ "skip": true })),
+        ("Debugger.setAsyncCallStackDepth", json!({ "maxDepth": ASYNCHRONOUS_CALLERS })),
+    ]
+}
+
 /// What makes a page tell of its requests, without a cache and over `network`.
 fn network_commands(network: Network) -> Vec<(&'static str, Value)> {
     let mut commands = vec![
         ("Network.enable", json!({})),
         ("Network.setCacheDisabled", json!({ "cacheDisabled": true })),
-        // Without a debugger nobody knows which script a promise or a timer was set by.
-        ("Debugger.enable", json!({})),
-        ("Debugger.setSkipAllPauses", json!({ "skip": true })),
-        ("Debugger.setAsyncCallStackDepth", json!({ "maxDepth": ASYNCHRONOUS_CALLERS })),
     ];
     if !network.is_unlimited() {
         let rate = |rate: Option<Rate>| rate.map_or(-1.0, |rate| rate.bits_per_sec() as f64 / 8.0);

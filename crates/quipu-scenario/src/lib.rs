@@ -109,7 +109,8 @@ pub use scenario::{ExperimentTable, Scenario, SweepTable};
 pub use schema::{schema, schema_text};
 pub use series::Series;
 pub use stack::{
-    ForeignChoice, KernelStack, QuicCongestion, Stack, StackName, Stacks, TcpCongestion,
+    BrowserStack, ForeignChoice, KernelStack, QuicCongestion, Stack, StackName, Stacks,
+    TcpCongestion,
 };
 pub use steps::StepSpec;
 pub use sweep::{Amount, PointValues, SweepSpec, SweptField};

@@ -91,8 +91,10 @@ table! {
         /// What carries pages over emulated links: `quipu`, with the `policies`, or the kernel: HTTP/2 (`tcp-h2`) or HTTP/1.1
         /// with at most six connections (`tcp-h1`) over TCP, each path alone, or HTTP/2 over Multipath TCP (`mptcp-h2`).
         /// Where the program has them, HTTP/3 over published libraries: each path alone (`quinn-h3`), or all paths
-        /// (`noq-h3`). Several values, separated by commas, give rows each. The congestion control of stacks other than
-        /// `quipu` is `cubic` unless named, as in `tcp-h2:congestion=bbr`.
+        /// (`noq-h3`). Chromium in place of a model of a browser: HTTP/3 (`chromium-h3`), HTTP/2 (`chromium-h2`) or HTTP/1.1
+        /// (`chromium-h1`) over each path alone, or HTTP/2 over Multipath TCP (`chromium-mptcp-h2`). Several values, separated
+        /// by commas, give rows each. The congestion control of stacks other than `quipu` and `chromium-h3` is `cubic`
+        /// unless named, as in `tcp-h2:congestion=bbr`.
         pub stack: Stacks = Stacks::default(),
         /// What the hosts cost, at both ends or at each: timers, batches, processor and full sockets.
         pub host: Hosts = Hosts::default(),

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::choice::choices;
+use super::choice::{HttpVersion, choices};
 use super::error::ScenarioError;
 use super::form::text::read;
 use super::form::{Kind, Names, Numbers, Text, field_types};
@@ -26,6 +26,14 @@ choices! {
         QuinnH3 = "quinn-h3",
         /// HTTP/3 over the published library noq, over all paths.
         NoqH3 = "noq-h3",
+        /// HTTP/3 between Chromium and a server of Quipu, over one path.
+        ChromiumH3 = "chromium-h3",
+        /// HTTP/2 between Chromium and the kernel's TCP, over one path.
+        ChromiumH2 = "chromium-h2",
+        /// HTTP/1.1 between Chromium and the kernel's TCP, over one path.
+        ChromiumH1 = "chromium-h1",
+        /// HTTP/2 between Chromium and the kernel's Multipath TCP, over all paths.
+        ChromiumMptcpH2 = "chromium-mptcp-h2",
     }
 }
 
@@ -102,6 +110,25 @@ impl ForeignChoice {
     }
 }
 
+/// Chromium, which decides itself what to ask for and when: HTTP/3 with a server of Quipu, or a stack of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BrowserStack {
+    /// What carries it, unless it is HTTP/3.
+    pub kernel: Option<KernelStack>,
+}
+
+impl BrowserStack {
+    /// What it is called, without its congestion control.
+    pub fn name(&self) -> StackName {
+        match self.kernel {
+            None => StackName::ChromiumH3,
+            Some(stack) if stack.is_multipath() => StackName::ChromiumMptcpH2,
+            Some(stack) if stack.is_http1() => StackName::ChromiumH1,
+            Some(_) => StackName::ChromiumH2,
+        }
+    }
+}
+
 /// The stack of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stack {
@@ -112,21 +139,32 @@ pub enum Stack {
     Kernel(KernelStack),
     /// That of a published QUIC library.
     Foreign(ForeignChoice),
+    /// Chromium in place of the model of a browser.
+    Browser(BrowserStack),
 }
 
 impl Stack {
-    /// The kernel's, if it is one.
+    /// The kernel's, if it is one, also below a browser.
     pub fn kernel(self) -> Option<KernelStack> {
         match self {
             Stack::Quipu | Stack::Foreign(_) => None,
             Stack::Kernel(stack) => Some(stack),
+            Stack::Browser(stack) => stack.kernel,
+        }
+    }
+
+    /// What carries HTTP, where that is not chosen beside the stack.
+    pub fn http(self) -> HttpVersion {
+        match self.kernel() {
+            None => HttpVersion::H3,
+            Some(_) => HttpVersion::H2Tcp,
         }
     }
 
     /// That of a published QUIC library, if it is one.
     pub fn foreign(self) -> Option<ForeignChoice> {
         match self {
-            Stack::Quipu | Stack::Kernel(_) => None,
+            Stack::Quipu | Stack::Kernel(_) | Stack::Browser(_) => None,
             Stack::Foreign(stack) => Some(stack),
         }
     }
@@ -137,15 +175,17 @@ impl Stack {
             Stack::Quipu => StackName::Quipu,
             Stack::Kernel(stack) => stack.name,
             Stack::Foreign(stack) => stack.name,
+            Stack::Browser(stack) => stack.name(),
         }
     }
 
-    /// The name of its congestion control, unless that is a policy.
+    /// The name of its congestion control, if it has a choice of its own.
     pub fn congestion(self) -> Option<String> {
         match self {
             Stack::Quipu => None,
             Stack::Kernel(stack) => Some(stack.congestion.to_string()),
             Stack::Foreign(stack) => Some(stack.congestion.to_string()),
+            Stack::Browser(stack) => stack.kernel.map(|stack| stack.congestion.to_string()),
         }
     }
 
@@ -155,6 +195,7 @@ impl Stack {
             Stack::Quipu => true,
             Stack::Kernel(stack) => stack.is_multipath(),
             Stack::Foreign(stack) => stack.is_multipath(),
+            Stack::Browser(stack) => stack.kernel.is_some_and(|stack| stack.is_multipath()),
         }
     }
 }
@@ -185,11 +226,18 @@ impl FromStr for Stack {
         };
         let name: StackName = name.parse()?;
         let wrong = |expected: &str| ScenarioError::invalid("stack", text, expected);
-        if name == StackName::Quipu {
-            return match parameter {
-                None => Ok(Stack::Quipu),
-                Some(_) => Err(wrong("quipu without parameters; policies.congestion is for it")),
-            };
+        match (name, parameter) {
+            (StackName::Quipu, None) => return Ok(Stack::Quipu),
+            (StackName::Quipu, Some(_)) => {
+                return Err(wrong("quipu without parameters; policies.congestion is for it"));
+            }
+            (StackName::ChromiumH3, None) => {
+                return Ok(Stack::Browser(BrowserStack { kernel: None }));
+            }
+            (StackName::ChromiumH3, Some(_)) => {
+                return Err(wrong("chromium-h3 without parameters; the server has its defaults"));
+            }
+            _ => {}
         }
         let named = match parameter {
             None => None,
@@ -203,7 +251,22 @@ impl FromStr for Stack {
             return Ok(Stack::Foreign(ForeignChoice { name, congestion }));
         }
         let congestion = named.map(str::parse).transpose()?.unwrap_or_default();
-        Ok(Stack::Kernel(KernelStack { name, congestion }))
+        let below = below_browser(name);
+        let kernel = KernelStack { name: below.unwrap_or(name), congestion };
+        Ok(match below {
+            None => Stack::Kernel(kernel),
+            Some(_) => Stack::Browser(BrowserStack { kernel: Some(kernel) }),
+        })
+    }
+}
+
+/// The stack of the kernel that Chromium uses in the stack of that name, if it is one.
+fn below_browser(name: StackName) -> Option<StackName> {
+    match name {
+        StackName::ChromiumH2 => Some(StackName::TcpH2),
+        StackName::ChromiumH1 => Some(StackName::TcpH1),
+        StackName::ChromiumMptcpH2 => Some(StackName::MptcpH2),
+        _ => None,
     }
 }
 
@@ -272,9 +335,10 @@ impl<'de> Deserialize<'de> for Stacks {
     }
 }
 
-/// All stacks, those other than Quipu's also with each congestion control.
+/// All stacks, those with a choice also with each congestion control.
 fn names() -> Vec<String> {
-    let others = StackName::NAMES.iter().filter(|name| **name != "quipu");
+    let has_none = |name: &str| matches!(name, "quipu" | "chromium-h3");
+    let others = StackName::NAMES.iter().filter(|name| !has_none(name));
     let with = |name: &&str| {
         let name = (*name).to_owned();
         let controls = match name.parse().is_ok_and(is_foreign) {
@@ -290,7 +354,8 @@ fn names() -> Vec<String> {
 macro_rules! stack {
     () => {
         concat!(
-            "(quipu|(tcp-h2|tcp-h1|mptcp-h2)(:congestion=(cubic|reno|bbr))?",
+            "(quipu|chromium-h3|(chromium-(h2|h1|mptcp-h2)|tcp-h2|tcp-h1|mptcp-h2)",
+            "(:congestion=(cubic|reno|bbr))?",
             "|(quinn-h3|noq-h3)(:congestion=(cubic|newreno|bbr))?)"
         )
     };
@@ -299,8 +364,9 @@ macro_rules! stack {
 /// Stacks.
 static STACKS: Text = Text {
     name: "stacks",
-    expected: "quipu, tcp-h2, tcp-h1, mptcp-h2, quinn-h3 or noq-h3, several separated by commas; all but \
-               quipu may name their congestion control, as in tcp-h2:congestion=reno",
+    expected: "quipu, tcp-h2, tcp-h1, mptcp-h2, quinn-h3, noq-h3, chromium-h3, chromium-h2, chromium-h1 or \
+               chromium-mptcp-h2, several separated by commas; all but quipu and chromium-h3 may name their \
+               congestion control, as in tcp-h2:congestion=reno",
     pattern: concat!("^ *", stack!(), "( *, *", stack!(), ")* *$"),
     accepts: read::<Stacks>,
     numbers: Numbers::None,
@@ -309,8 +375,16 @@ static STACKS: Text = Text {
         "quipu",
         "quipu,tcp-h2,mptcp-h2",
         "tcp-h2:congestion=reno,quinn-h3:congestion=newreno",
+        "chromium-h3,chromium-h2:congestion=bbr",
     ],
-    refused: &["tcp", "tcp-h2:reno", "quipu:congestion=bbr", "noq-h3:congestion=reno", ""],
+    refused: &[
+        "tcp",
+        "tcp-h2:reno",
+        "quipu:congestion=bbr",
+        "noq-h3:congestion=reno",
+        "chromium",
+        "",
+    ],
 };
 
 field_types! {
@@ -334,6 +408,30 @@ mod tests {
             ("quinn-h2", "did you mean `quinn-h3`?"),
             ("noq-h3:congestion=reno", "there are: cubic, newreno, bbr"),
             ("tcp-h2:congestion=newreno", "there are: cubic, reno, bbr"),
+        ] {
+            let error = text.parse::<Stacks>().unwrap_err().to_string();
+            assert!(error.contains(told), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn stacks_of_a_browser_have_the_kernels_below_them_or_http3() {
+        let text = "chromium-h3,chromium-h2:congestion=bbr,chromium-h1,chromium-mptcp-h2";
+        let stacks: Stacks = text.parse().unwrap();
+        assert_eq!(stacks.to_string(), text);
+        let below =
+            stacks.iter().map(|stack| stack.kernel().map(|kernel| kernel.name().to_string()));
+        let expected = [None, Some("tcp-h2"), Some("tcp-h1"), Some("mptcp-h2")];
+        assert!(below.eq(expected.map(|name| name.map(str::to_owned))));
+        let told = stacks.iter().map(|stack| (stack.congestion(), stack.is_multipath()));
+        let expected =
+            [(None, false), (Some("bbr"), false), (Some("cubic"), false), (Some("cubic"), true)];
+        assert!(told.eq(expected.map(|(by, all)| (by.map(str::to_owned), all))));
+        assert!(stacks.iter().all(|stack| stack.foreign().is_none()));
+        for (text, told) in [
+            ("chromium-h4", "did you mean `chromium-h"),
+            ("chromium-h3:congestion=cubic", "chromium-h3 without parameters"),
+            ("chromium-h2:congestion=newreno", "there are: cubic, reno, bbr"),
         ] {
             let error = text.parse::<Stacks>().unwrap_err().to_string();
             assert!(error.contains(told), "{text}: {error}");

@@ -4,24 +4,25 @@ mod live;
 
 use quipu_lab::table::Order;
 
-use crate::args::{CompareOptions, ScenarioOptions, WorldChoice};
+use crate::args::{CompareOptions, ScenarioOptions};
 use crate::failure::Failure;
 use crate::own::Own;
 use crate::scenario::Given;
 use crate::{batch, page_loads, scenario, world};
 
 pub(crate) fn run(options: &CompareOptions, own: &Own<'_>) -> Result<(), Failure> {
+    let emulated = options.world.emulated()?;
     if let Some(url) = &options.live.live {
         return live::run(options, url, given(options)?, own);
     }
-    if options.world.world == WorldChoice::Emulated {
+    if let Some(priority) = emulated {
         let ScenarioOptions { tls, host, .. } = &options.scenario;
         world::refuse_simulated([
             (tls.is_some(), "--tls", "none"),
             (host.is_some(), "--host", "none, as hosts are real,"),
         ])?;
         let how = (&options.batch, order(options));
-        return world::run_emulated(given(options)?, how, options.world.priority, own);
+        return world::run_emulated(given(options)?, how, priority, own);
     }
     let given = given(options)?;
     page_loads::check_simulated(&given.scenario)?;

@@ -1,7 +1,9 @@
 //! Runs over emulated links: this program's server as processes, its client on a thread, in real time, for all commands
 //! that make runs of plans.
 
+mod browser;
 mod kernel;
+mod measured;
 mod other;
 mod server;
 mod site;
@@ -79,7 +81,7 @@ impl Emulator {
         call(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What the emulator says of each load so far.
+    /// What the emulator says of each load since the last call.
     fn told(&self) -> Vec<Told> {
         self.with(|state| std::mem::take(&mut state.told))
     }

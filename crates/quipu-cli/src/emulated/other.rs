@@ -1,18 +1,16 @@
-//! What loads with other stacks than Quipu's have in common: what is measured of them.
+//! What loads of the browser's model with other stacks than Quipu's have in common.
 
-use std::collections::BTreeMap;
-use std::fs;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use http::uri::Authority;
 use quipu_lab::base::Instant;
-use quipu_lab::path_record;
 use quipu_lab::plan::{Cell, Plan};
 use quipu_live::Client;
-use quipu_record::{End, RunRecord};
+use quipu_record::RunRecord;
 use quipu_tokio::tokio;
 
+use super::measured::Counted;
 use crate::failure::Failure;
 use crate::live;
 use crate::page_loads::{CONNECT_WITHIN, check_statuses, started, warm_up};
@@ -51,7 +49,7 @@ impl Load<'_> {
         connecting: impl Future<Output = Result<Client, Failure>>,
     ) -> Result<RunRecord, Failure> {
         let (plan, cell) = (self.plan, self.cell);
-        let before = received();
+        let counted = Counted::before(self.interfaces);
         begin()?;
         let (loading, clock) = started(plan, cell)?;
         let client = tokio::time::timeout(CONNECT_WITHIN, connecting).await.map_err(|_| {
@@ -64,31 +62,12 @@ impl Load<'_> {
         let limit = plan.scenario.time_limit;
         // The connection is over with the load.
         let loaded = quipu_live::load(client, loading, &plan.browser, clock, limit).await;
-        let after = received();
+        let paths = counted.after();
         tokio::time::sleep(FAREWELL).await;
         let mut loaded = loaded.map_err(Failure::run)?;
         check_statuses((plan, cell), &loaded.differences)?;
         loaded.record.connect_time = connected - Instant::ZERO;
-        loaded.record.paths = (0..)
-            .zip(self.interfaces)
-            .map(|(path, name)| {
-                let of = |counts: &BTreeMap<String, u64>| counts.get(name).copied().unwrap_or(0);
-                let mut record = path_record(End::Client, 0, path, &Default::default());
-                record.datagrams_received = of(&after).saturating_sub(of(&before));
-                record
-            })
-            .collect();
+        loaded.record.paths = paths;
         Ok(loaded.record)
     }
-}
-
-/// IP packets that the interfaces of this thread's network have received, as the kernel counts them.
-fn received() -> BTreeMap<String, u64> {
-    let text = fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
-    let interfaces = text.lines().filter_map(|line| {
-        let (name, counts) = line.split_once(':')?;
-        let packets = counts.split_whitespace().nth(1)?.parse().ok()?;
-        Some((name.trim().to_owned(), packets))
-    });
-    interfaces.collect()
 }

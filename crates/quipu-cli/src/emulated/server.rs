@@ -11,6 +11,22 @@ use quipu_scenario::Stack;
 use super::kernel;
 use crate::failure::Failure;
 
+/// What stands before the fingerprint of a server's certificate in what it prints.
+const PIN: &str = "pin ";
+
+/// What stands before the hash of its key there: an option of Chromium.
+const KEY: &str = "--ignore-certificate-errors-spki-list=";
+
+/// The hash of the server's key, if it is in this line.
+fn key_of(line: &str) -> Option<&str> {
+    let (_, rest) = line.split_once(KEY)?;
+    rest.split_whitespace().next()
+}
+
+/// The options of servers that browsers reach over HTTP/3: urgencies are heeded, as browsers tell them.
+const HTTP3_BESIDE_BROWSERS: [&str; 5] =
+    ["--no-tcp", "--stream", "rfc9218", "--congestion", "cubic"];
+
 /// What a server is started for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Served<'a> {
@@ -28,6 +44,10 @@ fn options_of(stack: Stack) -> Vec<String> {
         Stack::Quipu => Vec::new(),
         Stack::Kernel(stack) => kernel::options_of(stack),
         Stack::Foreign(_) => vec!["--stack".to_owned(), stack.to_string()],
+        Stack::Browser(stack) => match stack.kernel {
+            None => HTTP3_BESIDE_BROWSERS.map(str::to_owned).to_vec(),
+            Some(stack) => kernel::options_of(stack),
+        },
     }
 }
 
@@ -40,6 +60,8 @@ pub(super) struct PageServer {
     address: SocketAddr,
     /// SHA-256 of its certificate.
     pub(super) pin: String,
+    /// SHA-256 of its key in Base64, by which Chromium knows it.
+    pub(super) key: String,
     /// Kept, so that its standard output stays open.
     _process: Child,
 }
@@ -63,7 +85,7 @@ impl PageServer {
         match stack {
             Stack::Quipu => command.arg(address.to_string()).args(["--no-tcp", "--experiments"]),
             // Further subflows of Multipath TCP, and paths of other stacks, come to other addresses.
-            Stack::Kernel(_) | Stack::Foreign(_) => {
+            Stack::Kernel(_) | Stack::Foreign(_) | Stack::Browser(_) => {
                 let everywhere = SocketAddr::from(([0; 4], address.port()));
                 command.arg(everywhere.to_string()).args(options_of(stack))
             }
@@ -73,15 +95,19 @@ impl PageServer {
         let mut process =
             host.spawn(command).map_err(|error| failed(format!("does not start: {error}")))?;
         let output = process.stdout.as_mut().map(BufReader::new);
+        let (mut pin, mut key) = (None, None);
+        let needs_key = matches!(stack, Stack::Browser(_));
         for line in output.into_iter().flat_map(BufReader::lines) {
             let line = line.map_err(|error| failed(format!("cannot be heard: {error}")))?;
-            if let Some(pin) = line.strip_prefix("pin ") {
-                let page = page.to_owned();
-                let pin = pin.to_owned();
-                return Ok(PageServer { page, stack, chain, address, pin, _process: process });
+            pin = pin.or_else(|| line.strip_prefix(PIN).map(str::to_owned));
+            key = key.or_else(|| key_of(&line).map(str::to_owned));
+            if pin.is_some() && (key.is_some() || !needs_key) {
+                break;
             }
         }
-        Err(failed("ended before it was ready".to_owned()))
+        let pin = pin.ok_or_else(|| failed("ended before it was ready".to_owned()))?;
+        let (page, key) = (page.to_owned(), key.unwrap_or_default());
+        Ok(PageServer { page, stack, chain, address, pin, key, _process: process })
     }
 
     /// Whether it was started for that.

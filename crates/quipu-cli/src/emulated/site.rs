@@ -11,7 +11,7 @@ use quipu_scenario::{ForeignChoice, Stack, Start, split_hash};
 use quipu_tokio::{Endpoint, tokio};
 
 use super::server::{PageServer, Served};
-use super::{kernel, other};
+use super::{browser, kernel, other};
 use crate::args::UplinkOptions;
 use crate::emulate::Emulated;
 use crate::failure::Failure;
@@ -160,45 +160,51 @@ impl Site {
         means: Means<'_>,
     ) -> Result<RunRecord, Failure> {
         let links = Emulated::new(plan, cell)?.links;
-        let (url, address, pin) = {
+        let (url, address, pin, key) = {
             let server = self.server(plan, cell)?;
-            (server.url(), server.address(), server.pin.clone())
+            (server.url(), server.address(), server.pin.clone(), server.key.clone())
         };
         let stack = stack(plan, cell);
         let ways = self.ways(address.port());
         let Site { emulation, client, interfaces, .. } = self;
         let client = *client;
+        // Paths are called as in the network, of which this may be one path alone.
+        let named = |mut record: RunRecord| {
+            for counted in &mut record.paths {
+                counted.path = plan.run_network(cell).position(counted.path);
+            }
+            record
+        };
         let uplinks = UplinkOptions { via: interfaces.clone(), pin: Some(pin.clone()), ca: None };
         let work = || {
             // Sockets are of the network of the thread that opens them, and so are those of threads that it starts.
             let host = emulation.host(client);
             host.map_or(Ok(()), |host| host.enter()).map_err(Failure::run)?;
-            let runtime = live::runtime_of(Some(1))?;
             let begin = || emulation.renew(links).map(drop).map_err(Failure::run);
-            let loaded = runtime.block_on(async {
-                let others = other::Load { plan, cell, interfaces, server: address };
-                match stack {
-                    Stack::Quipu => load(plan, cell, means, (&url, &uplinks), begin).await,
-                    Stack::Kernel(stack) => {
-                        others.run(begin, kernel::connect(stack, address, &pin)).await
-                    }
-                    Stack::Foreign(stack) => {
-                        others.run(begin, connect(means, plan, stack, (ways, &pin))).await
-                    }
+            let others = other::Load { plan, cell, interfaces, server: address };
+            let loaded = match stack {
+                Stack::Quipu => within(load(plan, cell, means, (&url, &uplinks), begin)),
+                Stack::Kernel(stack) => {
+                    within(others.run(begin, kernel::connect(stack, address, &pin)))
                 }
-            });
-            let loaded = loaded.map(|mut record| {
-                for counted in &mut record.paths {
-                    counted.path = plan.run_network(cell).position(counted.path);
+                Stack::Foreign(stack) => {
+                    within(others.run(begin, connect(means, plan, stack, (ways, &pin))))
                 }
-                record
-            });
-            drop(runtime);
-            loaded
+                Stack::Browser(stack) => {
+                    let served = browser::Served { address, key: &key };
+                    browser::load((plan, cell), stack, served, interfaces, begin)
+                }
+            };
+            loaded.map(named)
         };
         let joined = thread::scope(|scope| scope.spawn(work).join());
         joined.unwrap_or_else(|_| Err(Failure::Run("the client's thread ended".to_owned())))
     }
+}
+
+/// Makes a load in a runtime of its own.
+fn within(loading: impl Future<Output = Result<RunRecord, Failure>>) -> Result<RunRecord, Failure> {
+    live::runtime_of(Some(1))?.block_on(loading)
 }
 
 async fn load(

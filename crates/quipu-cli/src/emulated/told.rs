@@ -1,18 +1,18 @@
 //! What the emulator says of each load, beside the results.
 
-use std::fs;
+use std::fs::OpenOptions;
+use std::io::Write as _;
 use std::path::Path;
 
 use quipu_emu::Report;
 use quipu_lab::plan::{Cell, Plan};
-use quipu_record::write_whole;
 use serde_json::{Value, json};
 
 use super::Emulator;
 use crate::failure::Failure;
 
 /// The file.
-const FILE: &str = "emulation.json";
+const FILE: &str = "emulation.jsonl";
 
 /// What the emulator says of a load.
 #[derive(Debug)]
@@ -34,17 +34,15 @@ impl Told {
 }
 
 impl Emulator {
-    /// Writes what the emulator says of each load so far into `folder`, behind what an earlier call wrote.
+    /// Appends what the emulator says of the loads since the last call to its file in `folder`, a line for each.
     ///
     /// # Errors
     /// If it cannot be written.
     pub(crate) fn write(&self, folder: &Path) -> Result<(), Failure> {
-        let file = folder.join(FILE);
-        let before = fs::read_to_string(&file).ok();
-        let before = before.and_then(|text| serde_json::from_str::<Vec<Value>>(&text).ok());
-        let mut all = before.unwrap_or_default();
-        all.extend(self.told().into_iter().map(|Told(value)| value));
-        let text = serde_json::to_string_pretty(&all).map_err(Failure::run)?;
-        write_whole(&file, text + "\n").map_err(|error| Failure::Run(format!("{FILE}: {error}")))
+        let lines: String =
+            self.told().into_iter().map(|Told(value)| format!("{value}\n")).collect();
+        let file = OpenOptions::new().create(true).append(true).open(folder.join(FILE));
+        let written = file.and_then(|mut file| file.write_all(lines.as_bytes()));
+        written.map_err(|error| Failure::Run(format!("{FILE}: {error}")))
     }
 }

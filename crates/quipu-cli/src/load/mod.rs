@@ -12,19 +12,20 @@ use quipu_lab::run::Instruments;
 use quipu_lab::table::{self, WaterfallOptions};
 use quipu_record::{Carried, Output, RunRecord, write_whole};
 
-use crate::args::{LoadOptions, ScenarioOptions, WorldChoice};
+use crate::args::{LoadOptions, PriorityOption, ScenarioOptions};
 use crate::failure::Failure;
 use crate::own::Own;
 use crate::scenario::Given;
 use crate::{logs, page_loads, scenario, stop, world};
 
 pub(crate) fn run(options: &LoadOptions, own: &Own<'_>) -> Result<(), Failure> {
+    let priority = options.world.emulated()?;
     let given = one_page(options)?;
     if let Some(url) = &options.live.live {
         return live::run(options, url, given, own);
     }
-    if options.world.world == WorldChoice::Emulated {
-        return emulated(options, given, own);
+    if let Some(priority) = priority {
+        return emulated(options, given, priority, own);
     }
     page_loads::check_simulated(&given.scenario)?;
     let plan = plan(options, given, own)?;
@@ -49,7 +50,12 @@ pub(crate) fn run(options: &LoadOptions, own: &Own<'_>) -> Result<(), Failure> {
 }
 
 /// The load over emulated links.
-fn emulated(options: &LoadOptions, given: Given, own: &Own<'_>) -> Result<(), Failure> {
+fn emulated(
+    options: &LoadOptions,
+    given: Given,
+    priority: PriorityOption,
+    own: &Own<'_>,
+) -> Result<(), Failure> {
     let ScenarioOptions { tls, host, .. } = &options.scenario;
     world::refuse_simulated([
         (tls.is_some(), "--tls", "none"),
@@ -58,7 +64,7 @@ fn emulated(options: &LoadOptions, given: Given, own: &Own<'_>) -> Result<(), Fa
     ])?;
     world::check(&given.scenario, own)?;
     let logs = logs::of_real_time(&options.logs, "quipu load")?;
-    let emulator = world::Emulator::new(own, options.world.priority, logs.clone())?;
+    let emulator = world::Emulator::new(own, priority, logs.clone())?;
     let plan = plan(options, given, own)?.emulated(world::as_maker(&emulator));
     let output = scenario::prepare_output(&plan.scenario, options.out.as_deref(), options.force)?;
     stop::on_request(&plan.stop)?;

@@ -2,6 +2,7 @@
 //! test says so.
 #![cfg(target_os = "linux")]
 
+mod browsers;
 mod stacks;
 
 use std::path::Path;
@@ -46,6 +47,12 @@ fn emulate(arguments: &[&str]) -> Output {
 fn read(file: &Path) -> Value {
     let text = std::fs::read_to_string(file).expect("a file");
     serde_json::from_str(&text).expect("JSON")
+}
+
+/// What the emulator said of each load.
+fn reports(folder: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(folder.join("emulation.jsonl")).expect("a file");
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
 #[test]
@@ -167,8 +174,7 @@ fn policies_are_compared_over_emulated_links_and_the_results_say_so() {
     command.args(LINKS).args(["--runs", "2", "--out"]).arg(&out);
     let ended = output(&mut command);
     let (printed, told) = (text(&ended.stdout), text(&ended.stderr));
-    let reports = read(&out.join("emulation.json"));
-    let reports = reports.as_array().expect("a list");
+    let reports = reports(&out);
     let summary = read(&out.join("summary.json"));
     assert_eq!(summary["world"], "emulated");
     assert_eq!(summary["runs_planned"], 2 * (2 + 2));
@@ -291,9 +297,9 @@ fn succeeds_unless_void(ended: &Output, folder: &Path) -> bool {
         return true;
     }
     let told = text(&ended.stderr);
-    let reports = read(&folder.join("emulation.json"));
+    let reports = reports(folder);
     let is_void = |report: &Value| report["report"]["void"] != Value::Array(vec![]);
-    let void = reports.as_array().expect("a list").iter().filter(|it| is_void(it)).count();
+    let void = reports.iter().filter(|it| is_void(it)).count();
     assert!(void >= 3 && told.contains("runs failed"), "{told}");
     eprintln!("void: {told}");
     false
@@ -328,10 +334,11 @@ fn files_of_experiments_are_run_swept_and_judged_over_emulated_links() {
     if succeeds_unless_void(&ended, &out) {
         let status = read(&out.join("status.json"));
         assert_eq!((&status["world"], &status["done"]), (&"emulated".into(), &8.into()));
-        let before = read(&out.join("emulation.json"));
+        let before = reports(&out);
+        assert!(before.len() >= 8, "each run has one");
         let (again, _) = made("sweep");
         assert!(again.status.success(), "{}", text(&again.stderr));
-        assert_eq!(read(&out.join("emulation.json")), before, "what is kept is not made again");
+        assert_eq!(reports(&out), before, "what is kept is not made again");
     }
     let (ended, out) = made("reproduce");
     if succeeds_unless_void(&ended, &out) {
@@ -406,8 +413,7 @@ fn one_page_is_loaded_over_emulated_links() {
     }
     let printed = text(&ended.stdout);
     assert!(printed.contains("emulated; datagrams received: path0 "), "{printed}");
-    let reports = read(&out.join("emulation.json"));
-    let links = &reports[0]["report"]["links"];
+    let links = &reports(&out)[0]["report"]["links"];
     assert!(links[1]["delivered"]["packets"].as_u64() > Some(100), "{links}");
     assert_eq!(read(&out.join("summary.json"))["world"], "emulated");
 }

@@ -65,6 +65,16 @@ fn stacks_that_there_are_not_or_elsewhere_are_refused() {
             "did you mean `tcp-h2:congestion=cubic`?",
         ),
         (
+            &["compare", "--stack", "chromium-h3"],
+            &[],
+            "stack chromium-h3: expected quipu, or --world emulated",
+        ),
+        (
+            &["compare", "--priority", "10"],
+            &[],
+            "--priority 10: expected none without --world emulated",
+        ),
+        (
             &["compare", "--stack", "quipu,tcp-h2"],
             &[],
             "stack tcp-h2: expected quipu, or --world emulated",

@@ -11,7 +11,7 @@ use quipu_record::{
     ComputingRange, Dimension, Fairness, FasterAlone, Metric, MetricSummary, NetworkShare, OfLoad,
     RowSummary, Shown, Summary, Turned,
 };
-use quipu_scenario::{Clients, HttpVersion, Priorities, Push};
+use quipu_scenario::{Clients, HttpVersion, Priorities, Push, Stack};
 
 /// What marks a ratio that another reading of the recording turns.
 const TURNS: &str = " †";
@@ -139,7 +139,12 @@ fn conditions(plan: &Plan, network: &PlannedNetwork) -> String {
             Priorities::Tree if http.has(HttpVersion::H3) => " by urgency",
             _ => "",
         };
-        format!("{}{by} over {http}{h3_by} · {discovery} discovery{push}", scenario.browser)
+        // What other stacks speak is in their rows.
+        let over = match scenario.stack.iter().any(|stack| stack == Stack::Quipu) {
+            true => format!(" over {http}{h3_by}"),
+            false => String::new(),
+        };
+        format!("{}{by}{over} · {discovery} discovery{push}", scenario.browser)
     };
     let of = match &network.network.server {
         None => String::new(),

@@ -1,11 +1,12 @@
 use proptest::prelude::*;
+use quipu_base::{Bytes, Duration};
 use quipu_web::har::Har;
 use quipu_web::page::{ReadOptions, read};
 use quipu_web::trace;
 
 use super::*;
-use crate::Network;
 use crate::observed::Observed;
+use crate::{Exchange, Network};
 
 /// A load of which `events` were told.
 fn load(events: &[(&str, Value)]) -> Load {
@@ -69,6 +70,27 @@ fn data(id: &str, at: f64, decoded: u32, encoded: u32) -> (&'static str, Value) 
 fn finished(id: &str, at: f64, encoded: u32) -> (&'static str, Value) {
     let params = json!({ "requestId": id, "timestamp": at, "encodedDataLength": encoded });
     ("Network.loadingFinished", params)
+}
+
+#[test]
+fn programs_get_the_times_of_exchanges_from_when_the_page_was_asked_for() {
+    let load = load(&[
+        asked("D", "https://a.test/", 100.0, "Document"),
+        answered("D", 100.05, 100.01),
+        data("D", 100.06, 3_000, 0),
+        data("D", 100.08, 1_000, 0),
+        finished("D", 100.08, 2_100),
+        asked("E", "data:text/plain,x", 100.06, "Image"),
+        asked("F", "https://a.test/f", 100.065, "Script"),
+    ]);
+    let exchanges: Vec<Exchange<'_>> = load.exchanges().collect();
+    let [document, script] = &exchanges[..] else { panic!("{exchanges:?}") };
+    let millis = Duration::from_millis;
+    assert_eq!((document.url, document.protocol, document.status), ("https://a.test/", "h2", 200));
+    assert_eq!((document.asked, document.connect), (Duration::ZERO, Some(millis(6))));
+    assert_eq!((document.answered, document.finished), (Some(millis(50)), Some(millis(80))));
+    assert_eq!(document.arrivals, [(millis(60), Bytes(1_500)), (millis(80), Bytes(500))]);
+    assert_eq!((script.asked, script.status, script.finished), (millis(65), 0, None));
 }
 
 #[test]

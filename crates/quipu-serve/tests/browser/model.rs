@@ -127,9 +127,12 @@ impl Browser {
 
 /// Loads by Chromium.
 fn by_chromium(served: &Served, runs: u32) -> Vec<Load> {
-    let folder = TempDir::new().unwrap();
     let mut options = Options::new(&served.replay.start()).unwrap();
-    options.chromium = Some(program(served, folder.path()));
+    options.arguments = vec![
+        "--enable-quic".to_owned(),
+        format!("--origin-to-force-quic-on={}", served.replay.origins().join(",")),
+        format!("--ignore-certificate-errors-spki-list={}", served.key),
+    ];
     options.hosts = vec![("*".to_owned(), format!("127.0.0.1:{}", served.port))];
     options.repeat = runs;
     options.settle = Duration::from_secs(1);
@@ -167,20 +170,6 @@ fn by_firefox(served: &Served, objects: usize, runs: u32) -> Vec<Load> {
 fn insert(objects: &mut BTreeMap<(String, usize), Times>, url: &str, times: Times) {
     let same = (0..).find(|&same| !objects.contains_key(&(url.to_owned(), same)));
     objects.insert((url.to_owned(), same.unwrap()), times);
-}
-
-/// A program that starts Chromium so that it uses HTTP/3 at once, and accepts the certificate.
-fn program(served: &Served, folder: &Path) -> PathBuf {
-    use std::os::unix::fs::PermissionsExt;
-    let file = folder.join("chromium");
-    let (origins, key) = (served.replay.origins().join(","), &served.key);
-    let script = format!(
-        "#!/bin/sh\nexec chromium --enable-quic '--origin-to-force-quic-on={origins}' \
-         '--ignore-certificate-errors-spki-list={key}' \"$@\"\n"
-    );
-    std::fs::write(&file, script).unwrap();
-    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
-    file
 }
 
 /// The load of `page` that the program at `quipu` simulates.

@@ -152,6 +152,11 @@ pub struct Difference {
     pub within: f64,
     /// The simulated world with slower hosts that is nearest, whatever its difference; `None` where there is none.
     pub slower: Option<Slower>,
+    /// Simulated loads, with ideal hosts, with costs and with slower hosts.
+    pub loads: usize,
+    /// Those of them that do not differ from the emulated median by more than `within`: where a near tie decides how
+    /// long a load takes, single ones are as long though the median is not.
+    pub alike: usize,
 }
 
 /// A simulated world with hosts that take longer to wake than they did when they were measured.
@@ -219,14 +224,24 @@ pub struct Order {
     pub slower: String,
     /// The mean ratio of the first to the second in the simulator.
     pub simulated: f64,
+    /// In the simulator with costs.
+    pub with_costs: f64,
     /// Over emulated links.
     pub emulated: f64,
+    /// The least that simulated hosts take to wake, in ns, so that the order is as over emulated links; `None` where it is
+    /// with none, and where worlds agree with ideal hosts.
+    pub turns_at: Option<u64>,
 }
 
 impl Order {
     /// Whether both worlds have the same order.
     pub fn agrees(&self) -> bool {
         self.emulated < 1.0
+    }
+
+    /// Whether the simulator has the order of emulated links with costs or slower hosts.
+    pub fn agrees_slower(&self) -> bool {
+        (self.with_costs < 1.0) == (self.emulated < 1.0) || self.turns_at.is_some()
     }
 }
 
@@ -311,6 +326,11 @@ impl<'a> Worlds<'a> {
         });
         let slower =
             slower.min_by(|one, other| one.difference.abs().total_cmp(&other.difference.abs()));
+        let emulated = middle(&ideal, |pair| pair.0)?;
+        let loads = self.simulated_loads(cell, metric);
+        let is_alike =
+            |load: &&u64| (emulated as f64 / (**load).max(1) as f64 - 1.0).abs() <= within;
+        let alike = loads.iter().filter(is_alike).count();
         let all = relative(&ideal);
         let drawn = |positions: &[usize]| {
             let drawn: Vec<f64> = positions.iter().map(|position| all[*position]).collect();
@@ -324,7 +344,7 @@ impl<'a> Worlds<'a> {
             policy,
             metric,
             pairs: ideal.len(),
-            emulated: middle(&ideal, |pair| pair.0)?,
+            emulated,
             simulated: middle(&ideal, |pair| pair.1)?,
             with_costs: middle(&costs, |pair| pair.1)?,
             difference: median_of_numbers(&all)?,
@@ -332,7 +352,24 @@ impl<'a> Worlds<'a> {
             difference_with_costs: median_of_numbers(&relative(&costs))?,
             within,
             slower,
+            loads: loads.len(),
+            alike,
         })
+    }
+
+    /// That metric of all simulated loads of the place of `cell`, but those with a single kind of costs.
+    fn simulated_loads(&self, cell: Cell, metric: Metric) -> Vec<u64> {
+        let is_whole = |variant: &Variant| {
+            matches!(variant, Variant::Ideal | Variant::Whole | Variant::Slower(_))
+        };
+        let worlds = Variant::ALL.iter().zip(&self.simulated);
+        let worlds = worlds.filter(|(variant, _)| is_whole(variant));
+        let runs = Cell { run: 0, ..cell }..=Cell { run: u32::MAX, ..cell };
+        let of = |(_, world): (&Variant, &ByCell<'a>)| {
+            let records = world.range(runs.clone()).filter_map(|(_, record)| metric.of(record));
+            records.collect::<Vec<u64>>()
+        };
+        worlds.flat_map(of).collect()
     }
 
     fn causes(&self, cell: Cell) -> Option<Causes> {
@@ -379,13 +416,15 @@ impl<'a> Worlds<'a> {
 
     fn order(&self, cell: Cell, policy: usize, metric: Metric) -> Option<Order> {
         let other = Cell { policy, ..cell };
-        let pairs = |of: &dyn Fn(Pair<'_>) -> Option<u64>| -> Vec<(u64, u64)> {
+        let ratio = |world: usize, of: &dyn Fn(Pair<'_>) -> Option<u64>| {
             let values =
-                |cell| self.pairs(cell, 0).into_iter().filter_map(of).collect::<Vec<u64>>();
-            values(cell).into_iter().zip(values(other)).collect()
+                |cell| self.pairs(cell, world).into_iter().filter_map(of).collect::<Vec<u64>>();
+            let pairs: Vec<(u64, u64)> = values(cell).into_iter().zip(values(other)).collect();
+            self.comparison.ratio(&pairs)
         };
-        let simulated = self.comparison.ratio(&pairs(&|(_, record)| metric.of(record)))?;
-        let emulated = self.comparison.ratio(&pairs(&|(record, _)| metric.of(record)))?;
+        let in_simulator = |world| ratio(world, &|(_, record)| metric.of(record));
+        let simulated = in_simulator(0)?;
+        let emulated = ratio(0, &|(record, _)| metric.of(record))?;
         let (low, high) = simulated.interval?;
         if low <= 1.0 && high >= 1.0 {
             return None;
@@ -395,8 +434,24 @@ impl<'a> Worlds<'a> {
         let is_faster = high < 1.0;
         let turned = |ratio: f64| if is_faster { ratio } else { 1.0 / ratio };
         let (faster, slower) = if is_faster { (one, two) } else { (two, one) };
+        let with_costs = turned(in_simulator(1)?.mean);
         let (simulated, emulated) = (turned(simulated.mean), turned(emulated.mean));
-        Some(Order { page, network, metric, faster, slower, simulated, emulated })
+        let turns_at = (0..).zip(Variant::ALL).find_map(|(world, variant)| {
+            let Variant::Slower(micros) = variant else { return None };
+            let is_turned = emulated >= 1.0 && turned(in_simulator(world)?.mean) >= 1.0;
+            is_turned.then_some(u64::from(micros) * 1_000)
+        });
+        Some(Order {
+            page,
+            network,
+            metric,
+            faster,
+            slower,
+            simulated,
+            with_costs,
+            emulated,
+            turns_at,
+        })
     }
 }
 

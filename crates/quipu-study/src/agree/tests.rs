@@ -80,7 +80,14 @@ fn policies_that_the_simulator_separates_have_their_order_in_both_worlds_or_not(
         let order = &orders[0];
         assert_eq!([&order.faster, &order.slower], ["rr + minrtt", "fifo + minrtt"]);
         assert_eq!(order.agrees(), agrees, "{order:?}");
+        assert_eq!((order.agrees_slower(), order.turns_at), (agrees, None), "{order:?}");
     }
+    let mut simulated = vec![ideal.clone(); 6];
+    simulated.extend([ideal.clone(), turned.clone()]);
+    let agreement = Agreement::new(&plan, &turned, &simulated);
+    let order = &agreement.orders[0];
+    assert_eq!((order.agrees(), order.turns_at), (false, Some(200_000)), "{order:?}");
+    assert!(order.agrees_slower() && order.with_costs < 1.0);
 }
 
 #[test]
@@ -116,6 +123,11 @@ fn what_does_not_agree_is_looked_for_with_slower_hosts() {
     assert!(!page.agrees() && page.agrees_slower(), "{page:?}");
     let slower = page.slower.unwrap();
     assert_eq!([slower.wake, slower.simulated], [300_000, 1_045_000_000]);
+    assert_eq!(
+        (page.alike, page.loads),
+        (2, 6),
+        "1,045 and 1,060 ms, of two worlds and four slower ones"
+    );
     let agreement = Agreement::new(&plan, &at(1_100), &simulated);
     assert!(!agreement.differences[0].agrees_slower());
     let all: HostSpec = "measured:wake=250us,wake_p99=400us".parse().unwrap();

@@ -1,0 +1,97 @@
+//! Chromium as a stack. Where it is not installed, nothing is tested, unless the environment variable
+//! `QUIPU_CHROMIUM_REQUIRED` is set.
+
+use tempfile::TempDir;
+
+use super::{LINKS, may_emulate, output, quipu, read, succeeds_unless_void, text};
+
+/// Of a page whose objects Chromium asks for in every load.
+const PAGE: [&str; 2] = ["--page", "sb-admin"];
+
+#[test]
+fn chromium_loads_a_page_over_each_path_or_all() {
+    if !may_emulate() {
+        return;
+    }
+    let is_required = std::env::var_os("QUIPU_CHROMIUM_REQUIRED").is_some();
+    let folder = TempDir::new().expect("a folder");
+    for (stacks, rows) in [
+        (
+            "chromium-h3,chromium-h2:congestion=reno,chromium-h1",
+            &[
+                ("path0 alone + chromium-h3", "stack=chromium-h3 alone=path0", 0),
+                ("path1 alone + chromium-h3", "stack=chromium-h3 alone=path1", 1),
+                (
+                    "path0 alone + chromium-h2 + reno",
+                    "stack=chromium-h2 congestion=reno alone=path0",
+                    0,
+                ),
+                (
+                    "path1 alone + chromium-h2 + reno",
+                    "stack=chromium-h2 congestion=reno alone=path1",
+                    1,
+                ),
+                (
+                    "path0 alone + chromium-h1 + cubic",
+                    "stack=chromium-h1 congestion=cubic alone=path0",
+                    0,
+                ),
+                (
+                    "path1 alone + chromium-h1 + cubic",
+                    "stack=chromium-h1 congestion=cubic alone=path1",
+                    1,
+                ),
+            ][..],
+        ),
+        (
+            "chromium-mptcp-h2",
+            &[("chromium-mptcp-h2 + cubic", "stack=chromium-mptcp-h2 congestion=cubic", 2)],
+        ),
+    ] {
+        let out = folder.path().join(stacks);
+        let mut command = quipu();
+        command.args(["compare", "--world", "emulated", "--stack", stacks, "--runs", "1"]);
+        let ended = output(command.args(PAGE).args(LINKS).arg("--out").arg(&out));
+        let told = text(&ended.stderr);
+        if told.contains("no Chromium found") && !is_required {
+            eprintln!("skipped: {told}");
+            return;
+        }
+        if told.contains("mptcp") && !ended.status.success() {
+            // This kernel has none, `ip` does not know it, or there is no launcher.
+            eprintln!("skipped: {told}");
+            return;
+        }
+        if !succeeds_unless_void(&ended, &out) {
+            return;
+        }
+        let summary = read(&out.join("summary.json"));
+        let found = summary["rows"].as_array().expect("rows");
+        assert_eq!(found.len(), rows.len(), "{summary}");
+        for (row, (policy, choice, path)) in found.iter().zip(rows) {
+            assert_eq!((&row["policy"], &row["choice"]), (&(*policy).into(), &(*choice).into()));
+            let page = &row["metrics"][1];
+            assert!(page["median"].as_u64() > Some(300_000_000), "{policy}: {page}");
+            let share = |path: usize| row["shares"][path]["per_mille"].as_u64();
+            match path {
+                2 => assert!((0..2).all(|path| share(path) > Some(50)), "{}", row["shares"]),
+                &path => assert_eq!(share(path), Some(1_000), "{policy}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn what_only_the_model_of_a_browser_can_do_is_refused() {
+    for (arguments, told) in [
+        (&["--start", "paths-ready"][..], "start: expected cold with --stack chromium-h2"),
+        (&["--discovery", "all-at-once"], "discovery: expected recorded with --stack chromium-h2"),
+    ] {
+        let mut command = quipu();
+        command.args(["compare", "--world", "emulated", "--stack", "quipu,chromium-h2"]);
+        let ended = output(command.args(PAGE).args(arguments));
+        let reason = text(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(2), "{arguments:?}: {reason}");
+        assert!(reason.contains(told), "{arguments:?}: {reason}");
+    }
+}
