@@ -33,6 +33,7 @@ mod values;
 #[cfg(unix)]
 mod watchdog;
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use error::RecordError;
@@ -71,6 +72,14 @@ pub struct Outcome {
     pub loads: Vec<Load>,
     /// Why it ended early, if it did.
     pub ended: Result<(), RecordError>,
+}
+
+/// The browser that is used where none is named: the first that is found by the usual names.
+///
+/// # Errors
+/// [`RecordError::NoBrowser`] if there is none.
+pub fn find_browser() -> Result<PathBuf, RecordError> {
+    browser::find(None)
 }
 
 /// Loads the page over each network in turn, and again as often as `options` say: first each network once, so that

@@ -24,6 +24,11 @@ impl Begin {
         Begin(now.checked_sub(time).expect("the host has run for longer"))
     }
 
+    #[cfg(test)]
+    pub(crate) fn later(self, time: Duration) -> Self {
+        Begin(self.0 + time)
+    }
+
     /// Time since the start.
     pub(crate) fn elapsed(self) -> Duration {
         self.0.elapsed()

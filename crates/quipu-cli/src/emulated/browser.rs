@@ -12,12 +12,10 @@ use quipu_serve::Replay;
 
 use super::measured::Counted;
 use crate::failure::Failure;
+use crate::page_loads::FAILED_STATUS;
 
 /// How long nothing must arrive after the load event; our choice. What the page waits for is there before that event.
 const SETTLE: Span = Span::from_millis(300);
-
-/// The first status that says that there is no such object.
-const FAILED_STATUS: u16 = 400;
 
 /// What makes a program's TCP connections those of Multipath TCP: <https://github.com/multipath-tcp/mptcpd>.
 const MPTCP_LAUNCHER: [&str; 2] = ["mptcpize", "run"];

@@ -17,6 +17,7 @@ use quipu_lab::plan::{Cell, MakeError, Maker, Plan};
 use quipu_lab::policies::Registry;
 use quipu_lab::run::logs::QlogFolder;
 use quipu_record::RunRecord;
+use quipu_scenario::Stack;
 
 use self::site::{Means, Site};
 use self::told::Told;
@@ -70,8 +71,11 @@ impl Emulator {
     /// Starts what the first run of `plan` needs, so that what is missing here is told before any run.
     ///
     /// # Errors
-    /// If links cannot be emulated here, or the page cannot be served.
+    /// If links cannot be emulated here, the page cannot be served, or there is no browser for a row that needs one.
     pub(crate) fn start(&self, plan: &Plan) -> Result<(), Failure> {
+        if plan.rows().any(|row| matches!(row.stack, Stack::Browser(_))) {
+            quipu_recorder::find_browser().map_err(Failure::usage)?;
+        }
         let Some(cell) = plan.interleaved().first().copied() else { return Ok(()) };
         self.with(|state| state.site(plan, cell, &self.settings)?.server(plan, cell).map(drop))
     }

@@ -42,7 +42,7 @@ pub(crate) const EMULATED: &str = "--world emulated";
 pub(crate) const CONNECT_WITHIN: Duration = Duration::from_secs(30);
 
 /// The first status that says that there is no such object.
-const FAILED_STATUS: u16 = 400;
+pub(crate) const FAILED_STATUS: u16 = 400;
 
 /// A server that has a page, and how it is known.
 pub(crate) struct Server<'a> {

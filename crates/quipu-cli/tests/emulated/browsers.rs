@@ -95,3 +95,25 @@ fn what_only_the_model_of_a_browser_can_do_is_refused() {
         assert!(reason.contains(told), "{arguments:?}: {reason}");
     }
 }
+
+#[test]
+fn without_a_browser_nothing_is_run() {
+    if !may_emulate() {
+        return;
+    }
+    let Some(ip) = ["/usr/sbin/ip", "/sbin/ip", "/usr/bin/ip", "/bin/ip"]
+        .into_iter()
+        .find(|it| std::fs::exists(it).is_ok_and(|is| is))
+    else {
+        return;
+    };
+    // A folder of programs that has `ip` alone.
+    let folder = TempDir::new().expect("a folder");
+    std::os::unix::fs::symlink(ip, folder.path().join("ip")).expect("a link");
+    let mut command = quipu();
+    command.args(["compare", "--world", "emulated", "--stack", "chromium-h2"]).args(PAGE);
+    let ended = output(command.args(LINKS).env("PATH", folder.path()));
+    let reason = text(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(2), "{reason}");
+    assert!(reason.contains("no Chromium found"), "{reason}");
+}

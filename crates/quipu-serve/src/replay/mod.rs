@@ -4,6 +4,7 @@
 //! - `plan` decides what requests each object;
 //! - `document`, `sheet` and `script` write what does so, in HTML, CSS and JavaScript;
 //! - `content` has content of an exact size;
+//! - `thinking` lets time pass before responses;
 //! - `turns` chooses among the objects of one URL.
 
 mod address;
@@ -12,6 +13,7 @@ mod document;
 mod plan;
 mod script;
 mod sheet;
+mod thinking;
 mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,6 +38,7 @@ use tower_service::Service;
 use self::address::Address;
 use self::content::{Content, Sending};
 use self::plan::{Loaded, Plan};
+use self::thinking::Thinking;
 use self::turns::{Turn, Turns};
 use crate::body::{self, Body};
 use crate::clock::Begin;
@@ -57,9 +60,9 @@ const OPEN: [(HeaderName, &str); 7] = [
 ///
 /// Each object is served at the authority and path of its URL, over any version of HTTP, whatever the scheme of the
 /// URL. The response has status 200, the recorded number of bytes, the media type of its kind, and begins after the
-/// recorded think time. Nothing is cached, and all origins may read everything. Objects of one URL are served in
-/// turn, in the page's order, and begin anew when `start` is requested; several browsers at once would mix them up.
-/// Other URLs get 404. Redirects before the main document get 302.
+/// recorded think time; what is due at the same time, within 0.2 ms, in the order of requests. Nothing is cached, and all
+/// origins may read everything. Objects of one URL are served in turn, in the page's order, and begin anew when `start` is
+/// requested; several browsers at once would mix them up. Other URLs get 404. Redirects before the main document get 302.
 ///
 /// What requests an object, by what discovered it:
 ///
@@ -94,6 +97,7 @@ struct Served {
     answers: Vec<Answer>,
     turns: BTreeMap<Address, Turns>,
     differences: Vec<Difference>,
+    thinking: Thinking,
 }
 
 /// An object that is served with another size than recorded, since what it names does not fit.
@@ -158,6 +162,7 @@ impl Replay {
             answers,
             turns,
             differences,
+            thinking: Thinking::default(),
         }))
     }
 
@@ -207,11 +212,7 @@ impl Replay {
             return dressed(response);
         };
         let answer = &served.answers[object];
-        let thought = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let left = answer.think.saturating_sub(Duration::from_nanos(thought));
-        if !left.is_zero() {
-            quipu_tokio::sleep(left).await;
-        }
+        served.thinking.about(begin, answer.think).await;
         answer.response(is_head)
     }
 }
