@@ -83,7 +83,7 @@ fn policies_that_the_simulator_separates_have_their_order_in_both_worlds_or_not(
         assert_eq!((order.agrees_slower(), order.turns_at), (agrees, None), "{order:?}");
     }
     let mut simulated = vec![ideal.clone(); 6];
-    simulated.extend([ideal.clone(), turned.clone()]);
+    simulated.extend([ideal, turned.clone()]);
     let agreement = Agreement::new(&plan, &turned, &simulated);
     let order = &agreement.orders[0];
     assert_eq!((order.agrees(), order.turns_at), (false, Some(200_000)), "{order:?}");
