@@ -394,8 +394,8 @@ pub(crate) struct CompareOptions {
     pub(crate) world: WorldOptions,
     #[command(flatten)]
     pub(crate) compared: ComparedOptions,
-    /// What carries pages over emulated links, separated by commas: quipu, tcp-h2, tcp-h1, mptcp-h2, chromium-h3 and others,
-    /// with congestion control as in tcp-h2:congestion=bbr [default: quipu]
+    /// What carries pages over emulated links, separated by commas: quipu, mptcp-h2, chromium-h3 and others, as in
+    /// tcp-h2:congestion=bbr [default: quipu]
     #[arg(long, value_name = "LIST")]
     pub(crate) stack: Option<String>,
     /// Sort the rows of the table [default: as the policies were named]

@@ -60,18 +60,20 @@ impl Thinking {
         let thinking = self.clone();
         let alarm = tokio::spawn(async move {
             quipu_tokio::sleep(left).await;
-            thinking.wake_due();
+            thinking.wake_with(number);
         });
         let _place = Place { thinking: self.clone(), number, alarm: alarm.abort_handle() };
         // The other end is dropped when it is done.
         let _ = waits.await;
     }
 
-    fn wake_due(&self) {
+    /// Wakes the request of that number, which is due, and all that are due at the same time.
+    fn wake_with(&self, number: u64) {
         let mut requests = self.requests();
-        let is_due = |open: &Open| left(open.begin, open.think) <= SAME;
-        let (due, open): (BTreeMap<_, _>, _) =
-            std::mem::take(&mut requests.open).into_iter().partition(|(_, open)| is_due(open));
+        let is_due = |of: u64, open: &Open| of == number || left(open.begin, open.think) <= SAME;
+        let (due, open): (BTreeMap<_, _>, _) = std::mem::take(&mut requests.open)
+            .into_iter()
+            .partition(|(of, open)| is_due(*of, open));
         requests.open = open;
         for (_, open) in due {
             // Nobody may wait for it any more.
