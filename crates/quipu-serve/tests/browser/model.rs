@@ -7,7 +7,6 @@
 //! `QUIPU_MODEL_OBJECTS` it prints the times of each object, from request to completion: the browser's, then the model's.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
