@@ -153,7 +153,8 @@ impl Stack {
         }
     }
 
-    /// What carries HTTP, where that is not chosen beside the stack.
+    /// How stacks other than Quipu's, for which a scenario says it, carry HTTP: over QUIC's streams, or over one byte stream
+    /// of the kernel.
     pub fn http(self) -> HttpVersion {
         match self.kernel() {
             None => HttpVersion::H3,
@@ -235,7 +236,7 @@ impl FromStr for Stack {
                 return Ok(Stack::Browser(BrowserStack { kernel: None }));
             }
             (StackName::ChromiumH3, Some(_)) => {
-                return Err(wrong("chromium-h3 without parameters; the server has its defaults"));
+                return Err(wrong("chromium-h3 without parameters; its server has cubic"));
             }
             _ => {}
         }

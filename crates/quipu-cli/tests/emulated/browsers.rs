@@ -3,17 +3,30 @@
 
 use tempfile::TempDir;
 
-use super::{LINKS, may_emulate, output, quipu, read, succeeds_unless_void, text};
+use super::{LINKS, compared, may_emulate, output, quipu, text};
 
 /// Of a page whose objects Chromium asks for in every load.
 const PAGE: [&str; 2] = ["--page", "sb-admin"];
+
+/// Whether there is a Chromium.
+fn has_chromium() -> bool {
+    let found = quipu_recorder::find_browser();
+    let is_required = std::env::var_os("QUIPU_CHROMIUM_REQUIRED").is_some();
+    assert!(found.is_ok() || !is_required, "no Chromium, and QUIPU_CHROMIUM_REQUIRED is set");
+    if let Err(error) = &found {
+        eprintln!("skipped: {error}");
+    }
+    found.is_ok()
+}
 
 #[test]
 fn chromium_loads_a_page_over_each_path_or_all() {
     if !may_emulate() {
         return;
     }
-    let is_required = std::env::var_os("QUIPU_CHROMIUM_REQUIRED").is_some();
+    if !has_chromium() {
+        return;
+    }
     let folder = TempDir::new().expect("a folder");
     for (stacks, rows) in [
         (
@@ -49,25 +62,9 @@ fn chromium_loads_a_page_over_each_path_or_all() {
         ),
     ] {
         let out = folder.path().join(stacks);
-        let mut command = quipu();
-        command.args(["compare", "--world", "emulated", "--stack", stacks, "--runs", "1"]);
-        let ended = output(command.args(PAGE).args(LINKS).arg("--out").arg(&out));
-        let told = text(&ended.stderr);
-        if told.contains("no Chromium found") && !is_required {
-            eprintln!("skipped: {told}");
-            return;
-        }
-        if told.contains("mptcp") && !ended.status.success() {
-            // This kernel has none, `ip` does not know it, or there is no launcher.
-            eprintln!("skipped: {told}");
-            return;
-        }
-        if !succeeds_unless_void(&ended, &out) {
-            return;
-        }
-        let summary = read(&out.join("summary.json"));
-        let found = summary["rows"].as_array().expect("rows");
-        assert_eq!(found.len(), rows.len(), "{summary}");
+        let what = [&["--stack", stacks][..], &PAGE].concat();
+        let Some(found) = compared(&what, &out) else { return };
+        assert_eq!(found.len(), rows.len(), "{found:?}");
         for (row, (policy, choice, path)) in found.iter().zip(rows) {
             assert_eq!((&row["policy"], &row["choice"]), (&(*policy).into(), &(*choice).into()));
             let page = &row["metrics"][1];

@@ -305,6 +305,24 @@ fn succeeds_unless_void(ended: &Output, folder: &Path) -> bool {
     false
 }
 
+/// What a host may lack for Multipath TCP: support in the kernel, in `ip`, or what makes a browser use it.
+const NO_MULTIPATH: [&str; 3] = ["no Multipath TCP here", "`ip mptcp", "mptcpize does not start"];
+
+/// The rows of one run over [`LINKS`] of what `compare` has beside its options here, with results in `out`; `None` where it
+/// cannot be made, which is told.
+fn compared(arguments: &[&str], out: &Path) -> Option<Vec<Value>> {
+    let mut command = quipu();
+    command.args(["compare", "--world", "emulated", "--runs", "1"]).args(arguments);
+    let ended = output(command.args(LINKS).arg("--out").arg(out));
+    let told = text(&ended.stderr);
+    if NO_MULTIPATH.iter().any(|lacks| told.contains(lacks)) {
+        eprintln!("skipped: {told}");
+        return None;
+    }
+    let succeeded = succeeds_unless_void(&ended, out);
+    succeeded.then(|| read(&out.join("summary.json"))["rows"].as_array().expect("rows").clone())
+}
+
 #[test]
 fn files_of_experiments_are_run_swept_and_judged_over_emulated_links() {
     if !may_emulate() {

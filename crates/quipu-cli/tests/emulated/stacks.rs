@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{LINKS, may_emulate, output, quipu, read, succeeds_unless_void, text};
+use super::{compared, may_emulate, output, quipu, text};
 
 #[test]
 fn stacks_of_the_kernel_are_compared_over_each_path_or_all() {
@@ -12,21 +12,9 @@ fn stacks_of_the_kernel_are_compared_over_each_path_or_all() {
     }
     let folder = TempDir::new().expect("a folder");
     let out = folder.path().join("results");
-    let mut command = quipu();
-    command.args(["compare", "--world", "emulated", "--page", "dojo-demo", "--no-baselines"]);
-    command.args(["--stack", "quipu,tcp-h2:congestion=reno,tcp-h1,mptcp-h2", "--stream", "fifo"]);
-    let ended = output(command.args(LINKS).args(["--runs", "1", "--out"]).arg(&out));
-    let told = text(&ended.stderr);
-    if told.contains("mptcp") {
-        // This kernel has none, or `ip` does not know it.
-        eprintln!("skipped: {told}");
-        return;
-    }
-    if !succeeds_unless_void(&ended, &out) {
-        return;
-    }
-    let summary = read(&out.join("summary.json"));
-    let rows = summary["rows"].as_array().expect("rows");
+    let stacks = ["--stack", "quipu,tcp-h2:congestion=reno,tcp-h1,mptcp-h2", "--stream", "fifo"];
+    let what = [&stacks[..], &["--page", "dojo-demo", "--no-baselines"]].concat();
+    let Some(rows) = compared(&what, &out) else { return };
     let of = |row: &Value, field: &str| row[field].as_str().unwrap_or_default().to_owned();
     let named: Vec<(String, String)> =
         rows.iter().map(|row| (of(row, "policy"), of(row, "choice"))).collect();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use quipu_base::Duration;
-use tokio::sync::oneshot;
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use crate::clock::Begin;
@@ -29,8 +29,8 @@ struct Open {
     begin: Begin,
     /// How long it is thought about.
     think: Duration,
-    /// Ends the thinking.
-    done: oneshot::Sender<()>,
+    /// Told when that is over.
+    done: Arc<Notify>,
 }
 
 /// Takes a request away that is no longer waited for.
@@ -47,12 +47,12 @@ impl Thinking {
         if left.is_zero() {
             return;
         }
-        let (done, waits) = oneshot::channel();
+        let done = Arc::new(Notify::new());
         let number = {
             let mut requests = self.requests();
             requests.last += 1;
             let number = requests.last;
-            requests.open.insert(number, Open { begin, think, done });
+            requests.open.insert(number, Open { begin, think, done: Arc::clone(&done) });
             number
         };
         // Whoever is due first wakes all that are due at the same time, one after the other: a request that woke by itself
@@ -63,22 +63,18 @@ impl Thinking {
             thinking.wake_with(number);
         });
         let _place = Place { thinking: self.clone(), number, alarm: alarm.abort_handle() };
-        // The other end is dropped when it is done.
-        let _ = waits.await;
+        done.notified().await;
     }
 
     /// Wakes the request of that number, which is due, and all that are due at the same time.
     fn wake_with(&self, number: u64) {
-        let mut requests = self.requests();
-        let is_due = |of: u64, open: &Open| of == number || left(open.begin, open.think) <= SAME;
-        let (due, open): (BTreeMap<_, _>, _) = std::mem::take(&mut requests.open)
-            .into_iter()
-            .partition(|(of, open)| is_due(*of, open));
-        requests.open = open;
-        for (_, open) in due {
-            // Nobody may wait for it any more.
-            let _ = open.done.send(());
-        }
+        self.requests().open.retain(|of, open| {
+            let is_due = *of == number || left(open.begin, open.think) <= SAME;
+            if is_due {
+                open.done.notify_one();
+            }
+            !is_due
+        });
     }
 
     fn requests(&self) -> MutexGuard<'_, Requests> {

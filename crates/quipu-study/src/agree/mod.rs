@@ -228,8 +228,8 @@ pub struct Order {
     pub with_costs: f64,
     /// Over emulated links.
     pub emulated: f64,
-    /// The least that simulated hosts take to wake, in ns, so that the order is as over emulated links; `None` where it is
-    /// with none, and where worlds agree with ideal hosts.
+    /// What simulated hosts take to wake, in ns, with which the order turns as it does over emulated links: the least of the
+    /// [`Variant`]s; `None` if it turns with none, or does not over emulated links.
     pub turns_at: Option<u64>,
 }
 
@@ -237,11 +237,6 @@ impl Order {
     /// Whether both worlds have the same order.
     pub fn agrees(&self) -> bool {
         self.emulated < 1.0
-    }
-
-    /// Whether the simulator has the order of emulated links with costs or slower hosts.
-    pub fn agrees_slower(&self) -> bool {
-        (self.with_costs < 1.0) == (self.emulated < 1.0) || self.turns_at.is_some()
     }
 }
 
