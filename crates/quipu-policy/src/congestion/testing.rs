@@ -375,6 +375,25 @@ mod tests {
         assert_eq!((net.senders[flow].in_flight, net.queued), (Bytes::ZERO, Bytes::ZERO));
     }
 
+    /// Probes would come in time for ever, and leave packets behind each acknowledgement of four.
+    #[test]
+    fn a_sender_waits_for_a_receiver_that_waits_for_more() {
+        let short = Link::new(Rate::from_mbit_per_sec(100), ms(0));
+        for packets in 1..6 {
+            let link = Link { buffer: SIZE.saturating_mul(8), ack_every: 4, ..short };
+            let mut net = Bottleneck::new(link);
+            net.add(newreno(), App::Endless);
+            net.run(ms(100));
+            net.set_app(0, App::Idle);
+            net.run(ms(1_000));
+            for _ in 0..packets {
+                net.send(0);
+            }
+            net.run(ms(1_000));
+            assert_eq!(net.senders[0].in_flight, Bytes::ZERO, "{packets} packets");
+        }
+    }
+
     #[test]
     fn two_senders_get_all_and_a_lost_tail_is_found() {
         let mut net = Bottleneck::new(Link { loss_every: 400, jitter: ms(2), ..link() });

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use quipu_base::{Bytes, Duration, Instant, PacketNumber, PathId, Rate};
 
-use super::SIZE;
+use super::{ACK_DELAY, SIZE};
 use crate::congestion::{
     AckedInfo, AckedPacket, Controller, LostInfo, LostPacket, PathChange, Peers, Published,
     RateSample, SentInfo,
@@ -217,10 +217,11 @@ impl Sender {
         }
     }
 
-    /// When it no longer waits for an acknowledgement.
+    /// When it no longer waits for an acknowledgement: not before the receiver stops waiting for
+    /// more packets (RFC 9002, section 6.2.1).
     pub(super) fn timeout_at(&self) -> Instant {
         let rtt = self.srtt.unwrap_or(Duration::from_millis(333));
-        self.heard_at + rtt.saturating_mul(3)
+        self.heard_at + rtt.saturating_mul(3) + ACK_DELAY
     }
 
     /// Sends a packet, whether it may or not. Its number.
