@@ -43,7 +43,7 @@ pub(crate) fn run(options: &ServeOptions, own: &Own<'_>) -> Result<(), Failure> 
         ))
     })?;
     let site = match (&options.folder, &options.har) {
-        (_, Some(name)) => Site::Replay(replay::of_page(name)?),
+        (_, Some(name)) => Site::Replay(replay::of_page(name, options.bare)?),
         (Some(folder), None) => {
             let files = Files::new(folder).map_err(Failure::usage)?;
             Site::Files(files.cache_control(cache_control))
@@ -275,7 +275,8 @@ fn banner(
         .unwrap_or_default();
     let (what, url, command) = match site {
         Site::Replay(replay) => {
-            let command = replay::chromium(replay, addresses.first(), certificates);
+            let browser = addresses.first().filter(|_| !options.bare);
+            let command = replay::chromium(replay, browser, certificates);
             (replay::title(replay, options), replay.start(), command)
         }
         _ => {

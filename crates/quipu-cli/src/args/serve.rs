@@ -16,6 +16,10 @@ pub(crate) struct ServeOptions {
     /// to this server: a page that ships with the program, see `quipu list`, or a HAR file
     #[arg(long, value_name = "FILE|NAME", conflicts_with = "cache_control")]
     pub(crate) har: Option<String>,
+    /// Replay the page to clients that know it, such as `quipu load --live`, with the bytes of the simulator's servers:
+    /// what is there for browsers alone is left out
+    #[arg(long, requires = "har")]
+    pub(crate) bare: bool,
     /// Address and port to listen on, over UDP and TCP; may be repeated. [::] stands for all addresses of
     /// both families [default: [::]:4433]
     #[arg(long, value_name = "ADDRESS:PORT")]

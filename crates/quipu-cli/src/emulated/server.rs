@@ -81,6 +81,9 @@ impl PageServer {
         let mut command = Command::new(program);
         // As in the simulator, what could be answered at the same time is answered in the order of requests.
         command.args(["serve", "--har", page, "--threads", "1"]);
+        if !matches!(stack, Stack::Browser(_)) {
+            command.arg("--bare");
+        }
         command.args(["--certificate-bytes", &chain.0.to_string(), "--listen"]);
         match stack {
             Stack::Quipu => command.arg(address.to_string()).args(["--no-tcp", "--experiments"]),

@@ -14,12 +14,14 @@ use crate::failure::Failure;
 /// Warnings of one kind that are printed in full; our choice.
 const SHOWN: usize = 5;
 
-/// The page called `name`, or of that file, read as for `quipu load`. What is not served as recorded is told.
-pub(super) fn of_page(name: &str) -> Result<Replay, Failure> {
+/// The page called `name`, or of that file, read as for `quipu load`, for browsers or `bare`. What is not served as
+/// recorded is told.
+pub(super) fn of_page(name: &str, bare: bool) -> Result<Replay, Failure> {
     let scenario = Scenario::default();
     let loaded = LoadedPage::load_or_draw(name, Seed::new(scenario.seed), Reading::of(&scenario));
     let loaded = loaded.map_err(|error| Failure::Usage(format!("--har: {error}")))?;
-    let replay = Replay::new(&loaded.page.page);
+    let page = &loaded.page.page;
+    let replay = if bare { Replay::bare(page) } else { Replay::new(page) };
     let differences = replay.differences();
     for difference in differences.iter().take(SHOWN) {
         let (recorded, served) = (difference.recorded, difference.served);

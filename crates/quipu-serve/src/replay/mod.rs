@@ -32,7 +32,7 @@ use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use quipu_base::Duration;
-use quipu_web::page::{ObjectId, ObjectKind, Page};
+use quipu_web::page::{Object, ObjectId, ObjectKind, Page};
 use tower_service::Service;
 
 use self::address::Address;
@@ -91,6 +91,7 @@ pub struct Replay(Arc<Served>);
 
 #[derive(Debug)]
 struct Served {
+    audience: Audience,
     start: Address,
     hosts: Vec<String>,
     origins: Vec<String>,
@@ -114,12 +115,22 @@ pub struct Difference {
     pub served: u64,
 }
 
+/// Who loads a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Audience {
+    /// Browsers, which have to be told what to request.
+    Browsers,
+    /// Clients that know the page.
+    Knowing,
+}
+
 /// The response for an object.
 #[derive(Debug)]
 struct Answer {
     think: Duration,
     content: Content,
-    media_type: &'static str,
+    /// `None` if no field tells it.
+    media_type: Option<&'static str>,
     /// The target of a redirect.
     location: Option<String>,
 }
@@ -127,9 +138,23 @@ struct Answer {
 impl Replay {
     /// Serves `page`.
     pub fn new(page: &Page) -> Self {
+        Self::to(page, Audience::Browsers)
+    }
+
+    /// Serves `page` to clients that know it, as the simulator's servers do: each object has the recorded number of
+    /// bytes, which name no other object, and its response status 200 and no field but `content-length`.
+    pub fn bare(page: &Page) -> Self {
+        Self::to(page, Audience::Knowing)
+    }
+
+    fn to(page: &Page, audience: Audience) -> Self {
         let plan = Plan::new(page);
-        let answers: Vec<Answer> =
-            (0..page.objects().len()).map(|object| answer(&plan, object)).collect();
+        let answers: Vec<Answer> = (0..page.objects().len())
+            .map(|object| match audience {
+                Audience::Browsers => answer(&plan, object),
+                Audience::Knowing => Answer::bare(&page.objects()[object]),
+            })
+            .collect();
         let checks: BTreeSet<usize> = plan.checks.iter().flatten().copied().collect();
         let mut turns: BTreeMap<Address, Turns> = BTreeMap::new();
         for (object, address) in plan.addresses.iter().enumerate() {
@@ -156,6 +181,7 @@ impl Replay {
             parts.into_iter().collect()
         };
         Replay(Arc::new(Served {
+            audience,
             start: plan.addresses[plan.start].clone(),
             hosts: set(|address| address.host().trim_matches(['[', ']']).to_owned()),
             origins: set(Address::host_and_port),
@@ -197,7 +223,7 @@ impl Replay {
         let found = address.and_then(|address| served.turns.get_key_value(&address));
         let Some((address, turns)) = found else {
             let reason = "the page has no object at this address\n";
-            return dressed(body::text(StatusCode::NOT_FOUND, reason.to_owned()));
+            return served.dressed(body::text(StatusCode::NOT_FOUND, reason.to_owned()));
         };
         let is_check = parts.method == Method::OPTIONS;
         if *address == served.start && !is_check {
@@ -209,11 +235,11 @@ impl Replay {
             let status = if is_check { StatusCode::NO_CONTENT } else { StatusCode::NOT_FOUND };
             let mut response = Response::new(body::empty());
             *response.status_mut() = status;
-            return dressed(response);
+            return served.dressed(response);
         };
         let answer = &served.answers[object];
         served.thinking.about(begin, answer.think).await;
-        answer.response(is_head)
+        served.dressed(answer.response(is_head))
     }
 }
 
@@ -224,22 +250,41 @@ impl Served {
             self.turns.values().flat_map(Turns::all).for_each(Turn::begin_anew);
         }
     }
+
+    /// Adds the headers that all responses to browsers have.
+    fn dressed(&self, mut response: Response<Body>) -> Response<Body> {
+        let open = OPEN.iter().filter(|_| self.audience == Audience::Browsers);
+        let headers: &mut HeaderMap = response.headers_mut();
+        for (name, value) in open {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        response
+    }
 }
 
 impl Answer {
+    /// Bytes that say nothing.
+    fn bare(recorded: &Object) -> Self {
+        let mut content = Content::default();
+        content.pad_to(recorded.response_bytes.0);
+        Answer { think: recorded.think_time, content, media_type: None, location: None }
+    }
+
     fn response(&self, is_head: bool) -> Response<Body> {
         let content = if is_head { Content::default() } else { self.content.clone() };
         let mut response = Response::new(Sending::from(content).boxed_unsync());
         let headers = response.headers_mut();
         headers.insert(CONTENT_LENGTH, HeaderValue::from(self.content.length()));
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.media_type));
+        if let Some(media_type) = self.media_type {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+        }
         if let Some(location) = &self.location
             && let Ok(location) = HeaderValue::try_from(location)
         {
             headers.insert(LOCATION, location);
             *response.status_mut() = StatusCode::FOUND;
         }
-        dressed(response)
+        response
     }
 }
 
@@ -267,18 +312,9 @@ fn answer(plan: &Plan<'_>, object: usize) -> Answer {
     Answer {
         think: recorded.think_time,
         content,
-        media_type,
+        media_type: Some(media_type),
         location: plan.next[object].map(|next| plan.addresses[next].url()),
     }
-}
-
-/// Adds the headers that all responses have.
-fn dressed(mut response: Response<Body>) -> Response<Body> {
-    let headers: &mut HeaderMap = response.headers_mut();
-    for (name, value) in OPEN {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    response
 }
 
 impl<B> Service<Request<B>> for Replay

@@ -121,6 +121,22 @@ fn every_shipped_page_is_served_whole() {
     }
 }
 
+#[test]
+fn clients_that_know_a_page_get_its_bytes_and_their_number() {
+    for name in ["wikipedia", "dojo-demo", "framework-google"] {
+        let page = shipped(name);
+        let replay = Replay::bare(&page);
+        assert_eq!(replay.differences(), [], "{name}");
+        for object in page.objects() {
+            let (head, body) = get(&replay, &url_of(object));
+            assert_eq!(body.len() as u64, object.response_bytes.0, "{} {}", object.id, object.url);
+            assert_eq!(head.status(), StatusCode::OK);
+            let fields: Vec<&str> = head.headers().keys().map(|name| name.as_str()).collect();
+            assert_eq!(fields, ["content-length"]);
+        }
+    }
+}
+
 fn object(id: u32, path: &str, kind: ObjectKind, bytes: u64) -> Object {
     Object::new(ObjectId(id), format!("https://a.test/{path}"), kind, base::Bytes(bytes))
 }
