@@ -253,10 +253,11 @@ impl Served {
 
     /// Adds the headers that all responses to browsers have.
     fn dressed(&self, mut response: Response<Body>) -> Response<Body> {
-        let open = OPEN.iter().filter(|_| self.audience == Audience::Browsers);
-        let headers: &mut HeaderMap = response.headers_mut();
-        for (name, value) in open {
-            headers.insert(name, HeaderValue::from_static(value));
+        if self.audience == Audience::Browsers {
+            let headers: &mut HeaderMap = response.headers_mut();
+            for (name, value) in OPEN {
+                headers.insert(name, HeaderValue::from_static(value));
+            }
         }
         response
     }
