@@ -1,5 +1,7 @@
 //! `quipu agree`: the same loads over emulated links and in the simulator.
 
+mod exchanges;
+
 use std::sync::atomic::Ordering;
 
 use quipu_lab::batch::{Batch, run_all, run_session};
@@ -38,7 +40,13 @@ pub(crate) fn run(options: &AgreeOptions, own: &Own<'_>) -> Result<(), Failure> 
     let emulated = plan.clone().emulated(world::as_maker(&emulator));
     stop::on_request(&plan.stop)?;
     emulator.start(&emulated)?;
-    let costs = named.map_or_else(costs_of_this_host, Ok)?;
+    let costs = match named {
+        Some(costs) => costs,
+        None => {
+            let http = &plan.scenario.http;
+            exchanges::added(costs_of_this_host()?, http, &emulator, &plan.stop, own)?
+        }
+    };
     let real = batch::with_progress(&emulated, Default::default(), None, &plan.stop, None)?;
     // What is there is compared, also after Ctrl-C.
     let stopped = plan.stop.swap(false, Ordering::Relaxed);
@@ -100,10 +108,14 @@ fn given(options: &AgreeOptions) -> Result<Given, Failure> {
     let asked = ScenarioOptions { host: None, ..options.scenario.clone() };
     let mut given = scenario::build(&asked)?;
     given.compare(&options.compared)?;
-    // As over emulated links.
-    given.set("transport.tls", "quipu agree", Some("rustls"))?;
-    given.scenario.policies.baselines = false;
+    as_emulated(&mut given)?;
     Ok(given)
+}
+
+/// Both worlds have real TLS, and no rows but those of policies.
+fn as_emulated(given: &mut Given) -> Result<(), Failure> {
+    given.scenario.policies.baselines = false;
+    given.set("transport.tls", "quipu agree", Some("rustls"))
 }
 
 /// Writes the results of both worlds, each into a folder of its own, and what differs.

@@ -30,6 +30,10 @@ impl Emulator {
         match *self {}
     }
 
+    pub(crate) fn forget(&self) {
+        match *self {}
+    }
+
     pub(crate) fn write(&self, _: &Path) -> Result<(), Failure> {
         match *self {}
     }
