@@ -9,7 +9,7 @@ use quipu_lab::plan::Plan;
 use quipu_lab::results;
 use quipu_record::{Output, write_whole};
 use quipu_scenario::{HostSpec, Hosts};
-use quipu_study::agree::{Agreement, Difference, Order, Slower, Variant, causes, differences};
+use quipu_study::agree::{Agreement, Difference, Nearest, Order, Variant, causes, differences};
 
 use crate::args::{AgreeOptions, ScenarioOptions};
 use crate::failure::Failure;
@@ -172,8 +172,8 @@ fn conclusions(agreement: &Agreement) -> String {
         let Difference { network, page, policy, metric, .. } = it;
         let name = metric.name();
         text.push_str(&format!("  not {name} of {page} over {network} with {policy}"));
-        if let Some(Slower { wake, simulated, difference }) = it.slower {
-            let says = if it.agrees_slower() {
+        if let Some(Nearest { wake, simulated, difference }) = it.nearest {
+            let says = if it.agrees_nearest() {
                 "the simulator's"
             } else {
                 "the nearest is the simulator's"
@@ -184,7 +184,7 @@ fn conclusions(agreement: &Agreement) -> String {
                 ": {says} with hosts that take {wake} ms to wake, {time:.1} ms ({percent:+.1} %)"
             ));
         }
-        if !it.agrees_slower() {
+        if !it.agrees_nearest() {
             text.push_str(&format!("; {} of {} simulated loads are alike", it.alike, it.loads));
         }
         text.push('\n');

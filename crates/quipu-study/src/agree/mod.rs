@@ -1,7 +1,7 @@
 //! How well two worlds agree: the same loads over emulated links and in the simulator, paired by the seed of links.
 //!
 //! - [`Variant`]: which costs of hosts a simulated world has; all together, kind by kind, so that each says what it
-//!   explains, and with hosts that are slower still.
+//!   explains, and with hosts that take another time to wake.
 //! - [`Agreement`]: the differences of page and critical time, where they come from, and pairs of policies whose order
 //!   differs.
 
@@ -36,9 +36,8 @@ pub enum Variant {
     Batches,
     /// Each datagram alone costs: the protocol's work, its cryptography included, and the kernel's.
     Datagrams,
-    /// Hosts have all costs, and take so many microseconds to wake, if that is more: how sensitive the loads are to
-    /// what no cost has.
-    Slower(u32),
+    /// Hosts have all costs, but take so many microseconds to wake at the median: how sensitive the loads are.
+    Wakes(u32),
 }
 
 impl Variant {
@@ -50,12 +49,12 @@ impl Variant {
         Variant::Waking,
         Variant::Batches,
         Variant::Datagrams,
-        Variant::Slower(100),
-        Variant::Slower(200),
-        Variant::Slower(300),
-        Variant::Slower(500),
-        Variant::Slower(750),
-        Variant::Slower(1_000),
+        Variant::Wakes(100),
+        Variant::Wakes(200),
+        Variant::Wakes(300),
+        Variant::Wakes(500),
+        Variant::Wakes(750),
+        Variant::Wakes(1_000),
     ];
 
     /// What files call it.
@@ -67,7 +66,7 @@ impl Variant {
             Variant::Waking => "waking",
             Variant::Batches => "batches",
             Variant::Datagrams => "datagrams",
-            Variant::Slower(_) => "slower",
+            Variant::Wakes(_) => "wakes",
         }
     }
 
@@ -78,11 +77,11 @@ impl Variant {
         if self == Variant::Whole {
             left = costs;
         }
-        if let Variant::Slower(micros) = self {
+        if let Variant::Wakes(micros) = self {
             left = costs;
             let wake = Duration::from_micros(micros.into());
-            left.0.wake = all.wake.max(wake);
-            left.0.wake_p99 = all.wake_p99.max(wake);
+            left.0.wake = wake;
+            left.0.wake_p99 = wake + all.wake_p99.saturating_sub(all.wake);
         }
         if self == Variant::Timers {
             left.0.timer_tick = all.timer_tick;
@@ -150,18 +149,18 @@ pub struct Difference {
     pub difference_with_costs: f64,
     /// The difference up to which worlds agree.
     pub within: f64,
-    /// The simulated world with slower hosts that is nearest, whatever its difference; `None` where there is none.
-    pub slower: Option<Slower>,
-    /// Simulated loads, with ideal hosts, with costs and with slower hosts.
+    /// The nearest simulated world whose hosts take another time to wake, whatever its difference; `None` where there is none.
+    pub nearest: Option<Nearest>,
+    /// Simulated loads, with ideal hosts, with costs and with other times to wake.
     pub loads: usize,
     /// Those of them that do not differ from the emulated median by more than `within`: where a near tie decides how
     /// long a load takes, single ones are as long though the median is not.
     pub alike: usize,
 }
 
-/// A simulated world with hosts that take longer to wake than they did when they were measured.
+/// A simulated world with hosts that take another time to wake than they did when they were measured.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Slower {
+pub struct Nearest {
     /// What they take, in ns.
     pub wake: u64,
     /// Median there, in ns.
@@ -176,9 +175,9 @@ impl Difference {
         self.difference.abs() <= self.within || self.difference_with_costs.abs() <= self.within
     }
 
-    /// Whether the simulator says the same of slower hosts.
-    pub fn agrees_slower(&self) -> bool {
-        self.slower.is_some_and(|slower| slower.difference.abs() <= self.within)
+    /// Whether the simulator says the same of hosts that take another time to wake.
+    pub fn agrees_nearest(&self) -> bool {
+        self.nearest.is_some_and(|nearest| nearest.difference.abs() <= self.within)
     }
 }
 
@@ -312,15 +311,15 @@ impl<'a> Worlds<'a> {
         let middle = |pairs: &[(u64, u64)], value: fn(&(u64, u64)) -> u64| {
             median(&pairs.iter().map(value).collect::<Vec<u64>>())
         };
-        let slower = (0..).zip(Variant::ALL).filter_map(|(world, variant)| {
-            let Variant::Slower(micros) = variant else { return None };
+        let others = (0..).zip(Variant::ALL).filter_map(|(world, variant)| {
+            let Variant::Wakes(micros) = variant else { return None };
             let pairs = of(world);
             let simulated = middle(&pairs, |pair| pair.1)?;
             let difference = median_of_numbers(&relative(&pairs))?;
-            Some(Slower { wake: u64::from(micros) * 1_000, simulated, difference })
+            Some(Nearest { wake: u64::from(micros) * 1_000, simulated, difference })
         });
-        let slower =
-            slower.min_by(|one, other| one.difference.abs().total_cmp(&other.difference.abs()));
+        let nearest =
+            others.min_by(|one, other| one.difference.abs().total_cmp(&other.difference.abs()));
         let emulated = middle(&ideal, |pair| pair.0)?;
         let loads = self.simulated_loads(cell, metric);
         let is_alike =
@@ -346,7 +345,7 @@ impl<'a> Worlds<'a> {
             interval,
             difference_with_costs: median_of_numbers(&relative(&costs))?,
             within,
-            slower,
+            nearest,
             loads: loads.len(),
             alike,
         })
@@ -355,7 +354,7 @@ impl<'a> Worlds<'a> {
     /// That metric of all simulated loads of the place of `cell`, but those with a single kind of costs.
     fn simulated_loads(&self, cell: Cell, metric: Metric) -> Vec<u64> {
         let is_whole = |variant: &Variant| {
-            matches!(variant, Variant::Ideal | Variant::Whole | Variant::Slower(_))
+            matches!(variant, Variant::Ideal | Variant::Whole | Variant::Wakes(_))
         };
         let worlds = Variant::ALL.iter().zip(&self.simulated);
         let worlds = worlds.filter(|(variant, _)| is_whole(variant));
@@ -432,7 +431,7 @@ impl<'a> Worlds<'a> {
         let with_costs = turned(in_simulator(1)?.mean);
         let (simulated, emulated) = (turned(simulated.mean), turned(emulated.mean));
         let turns_at = (0..).zip(Variant::ALL).find_map(|(world, variant)| {
-            let Variant::Slower(micros) = variant else { return None };
+            let Variant::Wakes(micros) = variant else { return None };
             let is_turned = emulated >= 1.0 && turned(in_simulator(world)?.mean) >= 1.0;
             is_turned.then_some(u64::from(micros) * 1_000)
         });

@@ -113,26 +113,26 @@ fn parts_of_costs_have_all_of_them_together() {
 }
 
 #[test]
-fn what_does_not_agree_is_looked_for_with_slower_hosts() {
+fn what_does_not_agree_is_looked_for_with_other_times_to_wake() {
     let plan = plan(1);
     let at = |millis: u64| world(&plan, move |_, _| millis);
     let mut simulated: Vec<_> = (0..6).map(|_| at(1_000)).collect();
     simulated.extend([at(1_005), at(1_010), at(1_045), at(1_060)]);
     let agreement = Agreement::new(&plan, &at(1_050), &simulated);
     let page = &agreement.differences[0];
-    assert!(!page.agrees() && page.agrees_slower(), "{page:?}");
-    let slower = page.slower.unwrap();
-    assert_eq!([slower.wake, slower.simulated], [300_000, 1_045_000_000]);
+    assert!(!page.agrees() && page.agrees_nearest(), "{page:?}");
+    let nearest = page.nearest.unwrap();
+    assert_eq!([nearest.wake, nearest.simulated], [300_000, 1_045_000_000]);
     assert_eq!(
         (page.alike, page.loads),
         (2, 6),
-        "1,045 and 1,060 ms, of two worlds and four slower ones"
+        "1,045 and 1,060 ms, of two worlds and four others"
     );
     let agreement = Agreement::new(&plan, &at(1_100), &simulated);
-    assert!(!agreement.differences[0].agrees_slower());
+    assert!(!agreement.differences[0].agrees_nearest());
     let all: HostSpec = "measured:wake=250us,wake_p99=400us".parse().unwrap();
-    let wakes = |micros| Variant::Slower(micros).of(all).0;
-    assert_eq!(wakes(200), all.0);
-    assert_eq!(wakes(300).wake, Duration::from_micros(300));
-    assert_eq!(wakes(1_000).wake_p99, Duration::from_millis(1));
+    let wakes = |micros| Variant::Wakes(micros).of(all).0;
+    assert_eq!(wakes(250), all.0);
+    assert_eq!(wakes(100).wake, Duration::from_micros(100));
+    assert_eq!(wakes(1_000).wake_p99, Duration::from_micros(1_150));
 }
