@@ -6,7 +6,7 @@
 
 use std::io::Write as _;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use quipu_lab::base::{Bytes, Duration};
 use quipu_lab::batch::{Batch, run_all, run_session};
@@ -40,7 +40,7 @@ const RUNS: &str = "5";
 /// `http` is how pages are loaded.
 ///
 /// # Errors
-/// If the page cannot be written, or links cannot be emulated.
+/// If the page cannot be written, links cannot be emulated, or `stop` is set meanwhile.
 pub(super) fn added(
     costs: HostSpec,
     http: &HttpVersions,
@@ -64,6 +64,9 @@ pub(super) fn added(
     plan.stop = Arc::clone(stop);
     let real = batch::with_progress(&plan, Default::default(), None, stop, None)?;
     emulator.forget();
+    if stop.load(Ordering::Relaxed) {
+        return Err(Failure::Interrupted);
+    }
     given.scenario.host = Hosts { client: costs, server: costs };
     let plan = given.plan(own)?;
     let simulated = run_all(&plan, None, stop, &|_| {}, &run_session).map_err(Failure::run)?;
