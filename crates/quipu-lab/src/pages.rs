@@ -29,6 +29,7 @@ use quipu_scenario::{
     Finding, PRIES, PageName, Place, Priorities, ScenarioError, Spot, changed, content_hash,
     split_hash,
 };
+pub use quipu_web::synthetic::exchanges;
 pub use reading::Reading;
 
 /// The largest HAR file that is read: 256 MiB.

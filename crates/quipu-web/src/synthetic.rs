@@ -5,6 +5,7 @@
 //! paper (Paro et al., 2020) lists in its Table 1. The fits miss some of the measured means;
 //! [`Sample`] puts what is really drawn beside what the table says.
 
+mod exchanges;
 mod laws;
 mod rules;
 mod sample;
@@ -13,6 +14,7 @@ use quipu_base::{Bytes, Duration, Seed};
 
 use crate::page::{Discovery, Object, ObjectId, ObjectKind, Page, PageError};
 
+pub use exchanges::exchanges;
 pub use rules::by_rules;
 pub use sample::{Measured, Moments, Quantity, Sample};
 

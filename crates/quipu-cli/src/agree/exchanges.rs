@@ -10,9 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use quipu_lab::base::{Bytes, Duration};
 use quipu_lab::batch::{Batch, run_all, run_session};
+use quipu_lab::pages::exchanges;
 use quipu_record::RunRecord;
 use quipu_scenario::{HostSpec, Hosts, HttpVersions};
-use serde_json::{Value, json};
+use tempfile::NamedTempFile;
 
 use super::as_emulated;
 use crate::batch;
@@ -48,9 +49,7 @@ pub(super) fn added(
     stop: &Arc<AtomicBool>,
     own: &Own<'_>,
 ) -> Result<HostSpec, Failure> {
-    let failed = |error| Failure::Run(format!("cannot write the page of exchanges: {error}"));
-    let mut file = tempfile::Builder::new().suffix(".har").tempfile().map_err(failed)?;
-    file.write_all(page().to_string().as_bytes()).map_err(failed)?;
+    let file = page()?;
     let mut given = Given::load(None)?;
     given.choose(&[file.path().display().to_string()], &[])?;
     given.link(&[LINK.to_owned()])?;
@@ -107,53 +106,13 @@ fn more(real: &Batch, simulated: &Batch) -> Option<Duration> {
     Some(median.divided_by(EXCHANGES.into()))
 }
 
-/// The page, as a browser would have recorded it without a network.
-fn page() -> Value {
-    let entries: Vec<Value> = (0..EXCHANGES).map(entry).collect();
-    let started = started(0);
-    json!({ "log": {
-        "version": "1.2",
-        "creator": { "name": "quipu agree", "version": env!("CARGO_PKG_VERSION") },
-        "pages": [{ "id": "page", "startedDateTime": started, "title": "exchanges", "pageTimings": {} }],
-        "entries": entries,
-    } })
-}
-
-fn started(object: u32) -> String {
-    let at = REST.as_millis() * u64::from(object);
-    format!("2026-01-01T00:00:{:02}.{:03}Z", at / 1_000, at % 1_000)
-}
-
-fn url(object: u32) -> String {
-    format!("https://exchanges.test/{object}")
-}
-
-fn entry(object: u32) -> Value {
-    let (kind, media_type, initiator) = match object.checked_sub(1) {
-        None => ("document", "text/html", json!({ "type": "other" })),
-        Some(before) => {
-            ("script", "text/javascript", json!({ "type": "script", "url": url(before) }))
-        }
-    };
-    let size = SIZE.0;
-    json!({
-        "pageref": "page",
-        "startedDateTime": started(object),
-        "time": 0,
-        "_resourceType": kind,
-        "_initiator": initiator,
-        "request": {
-            "method": "GET", "url": url(object), "httpVersion": "h2", "cookies": [], "headers": [],
-            "queryString": [], "headersSize": -1, "bodySize": 0,
-        },
-        "response": {
-            "status": 200, "statusText": "", "httpVersion": "h2", "cookies": [], "headers": [],
-            "content": { "size": size, "mimeType": media_type }, "redirectURL": "",
-            "headersSize": -1, "bodySize": size, "_transferSize": size,
-        },
-        "cache": {},
-        "timings": { "blocked": 0, "dns": -1, "connect": -1, "ssl": -1, "send": 0, "wait": 0, "receive": 0 },
-    })
+/// Writes the page to a file, which is there as long as it is kept.
+fn page() -> Result<NamedTempFile, Failure> {
+    let har = exchanges(EXCHANGES, SIZE, REST).map_err(Failure::run)?;
+    let failed = |error| Failure::Run(format!("cannot write the page of exchanges: {error}"));
+    let mut file = tempfile::Builder::new().suffix(".har").tempfile().map_err(failed)?;
+    file.write_all(har.as_bytes()).map_err(failed)?;
+    Ok(file)
 }
 
 #[cfg(test)]
@@ -165,8 +124,7 @@ mod tests {
 
     #[test]
     fn each_object_of_the_page_waits_for_the_one_before() {
-        let mut file = tempfile::Builder::new().suffix(".har").tempfile().expect("a file");
-        file.write_all(page().to_string().as_bytes()).expect("written");
+        let file = page().expect("a file");
         let name = file.path().display().to_string();
         let loaded = LoadedPage::load(&name, Reading::of(&Scenario::default())).expect("a page");
         let page = &loaded.page.page;
@@ -174,6 +132,7 @@ mod tests {
         for (object, before) in page.objects().iter().skip(1).zip(page.objects()) {
             assert_eq!(object.response_bytes, SIZE);
             assert_eq!(object.discovery.parent(), Some(before.id));
+            assert_eq!(object.gap.computing, REST);
             assert!(object.holds_load());
         }
     }
