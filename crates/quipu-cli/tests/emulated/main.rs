@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 
 mod browsers;
+mod exchanges;
 mod stacks;
 
 use std::path::Path;
