@@ -66,13 +66,11 @@ pub(crate) fn conclude(
     if plan.stop.load(Ordering::Relaxed) {
         return Err(Failure::Interrupted);
     }
-    match batch.summary.failures.len() {
-        0 => Ok(()),
-        failures => {
-            let planned = batch.summary.runs_planned;
-            Err(Failure::Run(format!("{failures} of {planned} runs failed")))
-        }
-    }
+    let Some(first) = batch.summary.failures.first() else {
+        return Ok(());
+    };
+    let (failed, planned) = (batch.summary.failures.len(), batch.summary.runs_planned);
+    Err(Failure::Run(format!("{failed} of {planned} runs failed: {}", first.reason)))
 }
 
 /// Prints what came of it.

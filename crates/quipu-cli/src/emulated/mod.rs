@@ -129,11 +129,12 @@ impl State {
             let report = site.report().map_err(|error| error.to_string())?;
             let void = report.void.join("; ");
             self.told.push(Told::new(plan, cell, attempt, report));
-            match loaded {
-                Ok(record) if void.is_empty() => return Ok(record),
-                Ok(_) if attempt < ATTEMPTS => {}
+            match loaded.map_err(|error| error.reason()) {
+                loaded if void.is_empty() => return loaded,
+                // What fails on a host that is too busy says nothing either.
+                _ if attempt < ATTEMPTS => {}
                 Ok(_) => return Err(format!("void {ATTEMPTS} times: {void}")),
-                Err(error) => return Err(error.reason()),
+                Err(reason) => return Err(format!("void {ATTEMPTS} times: {void}; {reason}")),
             }
         }
         Err("stopped".to_owned())

@@ -513,6 +513,7 @@ impl Connection {
         // Without randomness the numbers that are skipped can be foreseen; nothing else is at stake.
         sent.take_pn(|| self.random.draw().map_or(0, u64::from_le_bytes));
         if !counts {
+            sent.on_plain_sent(number, now);
             return;
         }
         sent.on_sent(record);

@@ -70,11 +70,11 @@ impl SpaceRecovery<'_> {
         }
         let prior_in_flight = self.sent.in_flight();
         let largest_before = self.sent.largest_acked();
-        let advances = self.sent.on_ack(ranges, &mut settled.acked, &mut settled.late);
+        let newest = self.sent.on_ack(ranges, &mut settled.acked, &mut settled.late);
         if settled.is_nothing_acked() {
             return Ok(());
         }
-        let rtt = self.sample_rtt(event, advances, accepts, settled);
+        let rtt = self.sample_rtt(event, newest, accepts, settled);
         self.on_alive(event, settled);
         self.note_late(now, largest_before, settled);
         self.detect_lost(now, settled);
@@ -128,7 +128,7 @@ impl SpaceRecovery<'_> {
     fn sample_rtt(
         &mut self,
         event: &Acknowledgement<'_>,
-        advances: bool,
+        newest: Option<(PacketNumber, Instant)>,
         accepts: impl Fn(PathKey) -> bool,
         settled: &mut Settled,
     ) -> Option<Duration> {
@@ -139,20 +139,20 @@ impl SpaceRecovery<'_> {
         //# To avoid generating multiple RTT samples for a single packet, an ACK frame SHOULD NOT
         //# be used to update RTT estimates if it does not newly acknowledge the largest
         //# acknowledged packet.
+        let (newest, sent_at) = newest?;
         let acked = of_epoch(&settled.acked, self.sent.epoch());
-        let newest = acked.last().filter(|_| advances)?;
         // https://www.rfc-editor.org/rfc/rfc9002#section-5.1
         //# An RTT sample MUST NOT be generated on receiving an ACK frame that does not newly
         //# acknowledge at least one ack-eliciting packet.
         if !acked.iter().any(|record| record.ack_eliciting) {
             return None;
         }
-        settled.sampled_sent_at = Some(newest.sent_at);
+        settled.sampled_sent_at = Some(sent_at);
         // https://www.rfc-editor.org/rfc/rfc9002#section-5.3
         //# In such cases, an endpoint SHOULD subtract such local delays from its RTT sample until
         //# the handshake is confirmed.
-        let latest = event.came_at - newest.sent_at;
-        self.path.ack_times.note(newest.pn, newest.sent_at);
+        let latest = event.came_at - sent_at;
+        self.path.ack_times.note(newest, sent_at);
         if !accepts(event.arrived_on) {
             self.correct_rtt(event, latest);
             return None;

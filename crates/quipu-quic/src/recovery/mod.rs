@@ -15,6 +15,7 @@ mod loss_detection;
 mod pacer;
 mod path;
 mod persistent;
+mod plain;
 mod received;
 mod reordering;
 mod return_way;

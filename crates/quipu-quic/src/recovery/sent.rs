@@ -8,6 +8,7 @@ use quipu_policy::{PathKey, Piece, SentPacket, Span, StreamKey};
 use smallvec::SmallVec;
 
 use super::AtSend;
+use super::plain::PlainPackets;
 use super::skips::SkippedNumbers;
 use crate::wire::varint;
 
@@ -198,7 +199,7 @@ impl SentRecord {
 }
 
 /// Packets in flight in one packet number space, in packet-number order. Packets that are not
-/// ack-eliciting are not kept: nothing of theirs is ever sent again.
+/// ack-eliciting are not kept, but for when they left: nothing of theirs is ever sent again.
 #[derive(Debug, Default)]
 pub(crate) struct SentPackets {
     packets: VecDeque<SentRecord>,
@@ -206,6 +207,7 @@ pub(crate) struct SentPackets {
     lost: VecDeque<SentRecord>,
     next: u64,
     skipped: SkippedNumbers,
+    plain: PlainPackets,
     largest_acked: Option<PacketNumber>,
     last_eliciting_at: Option<Instant>,
     in_flight: Bytes,
@@ -277,6 +279,7 @@ impl SentPackets {
         //# estimation for the new path.
         self.epoch += 1;
         self.in_flight = Bytes::ZERO;
+        self.plain.clear();
     }
 
     /// How often the path's address changed.
@@ -295,11 +298,21 @@ impl SentPackets {
         self.packets.push_back(record.take());
     }
 
+    /// A packet left that is neither ack-eliciting nor in flight. Its acknowledgement says something if
+    /// it acknowledges another packet, too.
+    #[inline]
+    pub(crate) fn on_plain_sent(&mut self, pn: PacketNumber, sent_at: Instant) {
+        if self.eliciting_in_flight > 0 {
+            self.plain.note(pn, sent_at);
+        }
+    }
+
     /// Gives back what a transfer needed: nothing is in flight, and may not be for long.
     pub(crate) fn release(&mut self) {
         if self.packets.is_empty() && self.packets.capacity() + self.lost.capacity() > 0 {
             self.packets.shrink_to_fit();
             self.lost.shrink_to_fit();
+            self.plain.release();
         }
     }
 
@@ -354,14 +367,14 @@ impl SentPackets {
     }
 
     /// Takes out what the inclusive ranges (highest first) acknowledge: packets in flight go to
-    /// `acked`, packets declared lost before go to `late`; both in packet-number order. True if
-    /// the largest acknowledged packet is newly acknowledged.
+    /// `acked`, packets declared lost before go to `late`; both in packet-number order. The number
+    /// of the largest acknowledged packet and when it left, if it is newly acknowledged.
     pub(crate) fn on_ack(
         &mut self,
         ranges: impl Iterator<Item = (u64, u64)>,
         acked: &mut Vec<SentRecord>,
         late: &mut Vec<SentRecord>,
-    ) -> bool {
+    ) -> Option<(PacketNumber, Instant)> {
         let lowest = |packets: &VecDeque<SentRecord>| packets.front().map(|record| record.pn.0);
         let lowest = lowest(&self.packets).into_iter().chain(lowest(&self.lost)).min();
         // Ranges below all that is kept say nothing new.
@@ -382,7 +395,10 @@ impl SentPackets {
             self.take_acked(start, end, acked);
         }
         self.pop_settled();
-        acked.last().is_some_and(|newest| Some(newest.pn) == largest)
+        let largest = largest?;
+        let plain = self.plain.take(largest);
+        let kept = acked.last().filter(|newest| newest.pn == largest);
+        kept.map(|newest| newest.sent_at).or(plain).map(|sent_at| (largest, sent_at))
     }
 
     fn take_acked(&mut self, start: u64, end: u64, acked: &mut Vec<SentRecord>) {

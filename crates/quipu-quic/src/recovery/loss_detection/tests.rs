@@ -76,7 +76,8 @@ impl Path {
 
     /// A packet with nothing but an acknowledgement leaves: it is not in flight, and not kept.
     fn send_acknowledgement(&mut self, at: u64) {
-        self.sent.take_pn(|| 0);
+        let pn = self.sent.take_pn(|| 0);
+        self.sent.on_plain_sent(pn, ms(at));
         self.path.marks_next(ms(at));
     }
 
@@ -146,6 +147,24 @@ fn an_acknowledgement_settles_what_it_names_and_what_it_overtakes() {
     assert_eq!((path.counters.packets_acked, path.counters.packets_lost), (2, 2));
     assert_eq!(path.counters.loss_detection, Duration::from_millis(200), "100 ms each");
     assert!(path.view.ssthresh.is_some(), "the controller heard of the loss");
+}
+
+#[test]
+fn a_round_trip_is_measured_by_the_largest_packet_also_if_it_asked_for_nothing() {
+    let mut path = Path::new();
+    path.send(0, 1);
+    path.send_acknowledgement(30);
+    path.acknowledge(100, 0, 1).unwrap();
+    assert_eq!(path.settled.sampled_sent_at(), Some(ms(30)));
+    assert_eq!(path.view.latest_rtt, Some(Duration::from_millis(70)));
+    // Once only, and never by an acknowledgement of nothing else.
+    path.send(100, 1);
+    path.send_acknowledgement(110);
+    path.settled.recycle(None);
+    path.acknowledge(150, 3, 3).unwrap();
+    assert_eq!(path.view.latest_rtt, Some(Duration::from_millis(70)));
+    path.acknowledge(200, 2, 3).unwrap();
+    assert_eq!(path.view.latest_rtt, Some(Duration::from_millis(70)));
 }
 
 #[test]

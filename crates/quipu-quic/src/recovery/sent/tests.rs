@@ -14,7 +14,7 @@ fn ack(sent: &mut SentPackets, ranges: &[(u64, u64)]) -> (Vec<u64>, Vec<u64>, bo
     let (mut acked, mut late) = (Vec::new(), Vec::new());
     let new = sent.on_ack(ranges.iter().copied(), &mut acked, &mut late);
     let numbers = |records: &[SentRecord]| records.iter().map(|r| r.pn.0).collect();
-    (numbers(&acked), numbers(&late), new)
+    (numbers(&acked), numbers(&late), new.is_some())
 }
 
 fn lost(sent: &mut SentPackets, now_ms: u64, delay_ms: u64) -> Vec<u64> {
