@@ -35,7 +35,7 @@ pub(crate) fn run(options: &AgreeOptions, own: &Own<'_>) -> Result<(), Failure> 
     world::check(&given.scenario, own)?;
     page_loads::check_simulated(&given.scenario)?;
     let output = scenario::prepare_output(&given.scenario, options.out.as_deref(), options.force)?;
-    let emulator = Emulator::new(own, options.priority, None)?;
+    let emulator = Emulator::new(options.priority, None)?;
     let plan = given.clone().told_plan(own)?;
     let emulated = plan.clone().emulated(world::as_maker(&emulator));
     stop::on_request(&plan.stop)?;

@@ -46,6 +46,9 @@ pub(crate) struct Arguments {
     pub(crate) output: OutputOptions,
 }
 
+/// The command that is the client of emulated loads.
+pub(crate) const CLIENT: &str = "emulated-client";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Compare emulated loads with simulated ones, and tell where they differ
@@ -95,6 +98,9 @@ pub(crate) enum Command {
     /// Run any programs over a network's links in real time, between network namespaces (Linux)
     #[command(after_help = examples::EMULATE)]
     Emulate(EmulateOptions),
+    /// Make the loads that standard input asks for: the client of emulated loads
+    #[command(name = CLIENT, hide = true)]
+    EmulatedClient,
     /// Fetch URLs over HTTP/3, with one or several uplinks
     #[command(after_help = examples::FETCH)]
     Fetch(FetchOptions),

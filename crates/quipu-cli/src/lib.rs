@@ -99,8 +99,12 @@ fn obey(command: Command, own: &Own<'_>) -> Result<(), Failure> {
         Command::Load(options) => load::run(&options, own),
         #[cfg(target_os = "linux")]
         Command::Emulate(options) => emulate::run(&options, own),
+        #[cfg(target_os = "linux")]
+        Command::EmulatedClient => emulated::loads::run(own),
         #[cfg(not(target_os = "linux"))]
-        Command::Emulate(_) => Err(Failure::Usage("links are emulated on Linux alone".to_owned())),
+        Command::Emulate(_) | Command::EmulatedClient => {
+            Err(Failure::Usage("links are emulated on Linux alone".to_owned()))
+        }
         Command::Run(options) => run::run(&options, own),
         Command::Sweep(options) => sweep::run(&options, own),
         Command::Reproduce(options) => reproduce::run(&options, own),

@@ -36,7 +36,7 @@ pub(crate) fn run(options: &ReproduceOptions, own: &Own<'_>) -> Result<(), Failu
     if options.list {
         return list(chosen.iter().map(|(case, _)| case), options.format.format, own.terminal);
     }
-    let emulator = world::maker(options.world, own)?;
+    let emulator = world::maker(options.world)?;
     if emulator.is_some() {
         world::refuse_simulated([
             (options.jobs.is_some(), "--jobs", "none, as one load is made after the other,"),

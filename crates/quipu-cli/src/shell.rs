@@ -37,7 +37,8 @@ pub(crate) fn man(folder: Option<&Path>) -> Result<(), Failure> {
 fn write(command: &clap::Command, folder: &Path) -> io::Result<()> {
     let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
     write_whole(&folder.join(format!("{name}.1")), page(command)?)?;
-    for subcommand in command.get_subcommands().filter(|it| it.get_name() != "help") {
+    let shown = |it: &&clap::Command| it.get_name() != "help" && !it.is_hide_set();
+    for subcommand in command.get_subcommands().filter(shown) {
         write(subcommand, folder)?;
     }
     Ok(())

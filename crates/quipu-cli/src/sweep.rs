@@ -41,7 +41,7 @@ pub(crate) fn run(options: &SweepOptions, own: &Own<'_>) -> Result<(), Failure> 
         jobs: options.jobs.map(usize::from),
         shard: shard.map_err(|error| Failure::Usage(format!("--shard {error}")))?,
     };
-    let emulator = world::maker(options.world, own)?;
+    let emulator = world::maker(options.world)?;
     let mut sweep = sweep.made_by(&own.program);
     if let Some(emulator) = &emulator {
         world::refuse_simulated([

@@ -20,12 +20,9 @@ use crate::{batch, logs, page_loads, scenario, stop};
 ///
 /// # Errors
 /// If links cannot be emulated here, or the options do not go together.
-pub(crate) fn maker(
-    options: WorldOptions,
-    own: &Own<'_>,
-) -> Result<Option<Arc<Emulator>>, Failure> {
+pub(crate) fn maker(options: WorldOptions) -> Result<Option<Arc<Emulator>>, Failure> {
     let priority = options.emulated()?;
-    priority.map(|priority| Emulator::new(own, priority, None)).transpose()
+    priority.map(|priority| Emulator::new(priority, None)).transpose()
 }
 
 /// The same as what makes runs of any plan.
@@ -50,7 +47,7 @@ pub(crate) fn run_emulated(
     check(&given.scenario, own)?;
     let output = scenario::prepare_output(&given.scenario, out.as_deref(), *force)?;
     let logs = logs::of_real_time(&options.logs, "quipu")?;
-    let emulator = Emulator::new(own, priority, logs.clone())?;
+    let emulator = Emulator::new(priority, logs)?;
     let plan = given.told_plan(own)?.emulated(as_maker(&emulator));
     stop::on_request(&plan.stop)?;
     emulator.start(&plan)?;
@@ -58,8 +55,8 @@ pub(crate) fn run_emulated(
     if let Some(output) = &output {
         emulator.write(output.folder())?;
     }
+    let logged = emulator.logged();
     drop(emulator);
-    let logged = logs.map_or(Ok(()), |logs| logs.finish().map(drop).map_err(Failure::run));
     batch::conclude(&plan, &batch, output, logged, (options, order), own)
 }
 

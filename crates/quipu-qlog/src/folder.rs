@@ -57,9 +57,19 @@ impl QlogFolder {
         })
     }
 
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.folder
+    }
+
     /// The form of its files.
     pub fn form(&self) -> Form {
         self.form
+    }
+
+    /// The title of its files.
+    pub fn title(&self) -> &str {
+        &self.title
     }
 
     /// A folder in this one, with another title; what is written there, and what goes wrong there,

@@ -1,31 +1,33 @@
-//! Runs over emulated links: this program's server as processes, its client on a thread, in real time, for all commands
-//! that make runs of plans.
+//! Runs over emulated links: this program's client and server as processes, in real time, for all commands that make runs
+//! of plans.
 
+mod asked;
 mod browser;
+mod client;
 mod kernel;
+pub(crate) mod loads;
 mod measured;
 mod other;
 mod server;
 mod site;
 mod told;
 
+use std::process::Command;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use quipu_emu::Settings;
 use quipu_lab::plan::{Cell, MakeError, Maker, Plan};
-use quipu_lab::policies::Registry;
 use quipu_lab::run::logs::QlogFolder;
 use quipu_record::RunRecord;
 use quipu_scenario::Stack;
 
-use self::site::{Means, Site};
+use self::client::Outcome;
+use self::site::Site;
 use self::told::Told;
 use crate::args::PriorityOption;
 use crate::emulate::enter;
 use crate::failure::Failure;
-use crate::foreign::ForeignStacks;
-use crate::own::Own;
 
 /// How often a load is made that is void, with the first time. Our choice.
 const ATTEMPTS: u32 = 3;
@@ -36,8 +38,7 @@ const SITES: usize = 8;
 /// Makes runs over emulated links, one after the other.
 #[derive(Debug)]
 pub(crate) struct Emulator {
-    registry: Registry,
-    stacks: ForeignStacks,
+    /// Where clients log their connections.
     logs: Option<QlogFolder>,
     /// Of each emulation.
     settings: Settings,
@@ -49,23 +50,23 @@ struct State {
     /// The last used is the last.
     sites: Vec<Site>,
     told: Vec<Told>,
+    /// Why a client could not log its connections, the first time.
+    unlogged: Option<String>,
 }
 
 impl Emulator {
-    /// With the policies and stacks of this program, and that priority of what carries packets. `logs` are of clients. To be
-    /// called before this process has another thread.
+    /// With that priority of what carries packets. `logs` are of clients. To be called before this process has another
+    /// thread.
     ///
     /// # Errors
     /// If this user may not emulate links.
     pub(crate) fn new(
-        own: &Own<'_>,
         PriorityOption { priority }: PriorityOption,
         logs: Option<QlogFolder>,
     ) -> Result<Arc<Emulator>, Failure> {
         enter()?;
-        let (registry, stacks) = (own.registry.clone(), own.stacks.clone());
         let settings = Settings { priority, ..Settings::default() };
-        Ok(Arc::new(Emulator { registry, stacks, logs, settings, state: Mutex::default() }))
+        Ok(Arc::new(Emulator { logs, settings, state: Mutex::default() }))
     }
 
     /// Starts what the first run of `plan` needs, so that what is missing here is told before any run.
@@ -78,6 +79,14 @@ impl Emulator {
         }
         let Some(cell) = plan.interleaved().first().copied() else { return Ok(()) };
         self.with(|state| state.site(plan, cell, &self.settings)?.server(plan, cell).map(drop))
+    }
+
+    /// Makes sure that all logs were written.
+    ///
+    /// # Errors
+    /// If one was not: the first.
+    pub(crate) fn logged(&self) -> Result<(), Failure> {
+        self.with(|state| state.unlogged.take()).map_or(Ok(()), |reason| Err(Failure::Run(reason)))
     }
 
     fn with<T>(&self, call: impl FnOnce(&mut State) -> T) -> T {
@@ -93,9 +102,7 @@ impl Emulator {
 
 impl Maker for Emulator {
     fn make(&self, plan: &Plan, cell: Cell) -> Result<Vec<RunRecord>, MakeError> {
-        let Emulator { registry, stacks, logs, settings, .. } = self;
-        let means = Means { registry, stacks, logs: logs.as_ref(), settings };
-        let made = self.with(|state| state.make(plan, cell, means));
+        let made = self.with(|state| state.make(plan, cell, (&self.settings, self.logs.as_ref())));
         made.map(|record| vec![record]).map_err(MakeError)
     }
 }
@@ -119,17 +126,29 @@ impl State {
     }
 
     /// The load of `cell`, made again while it is void.
-    fn make(&mut self, plan: &Plan, cell: Cell, means: Means<'_>) -> Result<RunRecord, String> {
+    fn make(
+        &mut self,
+        plan: &Plan,
+        cell: Cell,
+        (settings, logs): (&Settings, Option<&QlogFolder>),
+    ) -> Result<RunRecord, String> {
         for attempt in 1.. {
-            let site = self.site(plan, cell, means.settings).map_err(|error| error.reason())?;
-            let loaded = site.load(plan, cell, means);
+            let site = self.site(plan, cell, settings).map_err(Failure::reason)?;
+            let outcome = site.load(plan, cell, logs);
             if plan.stop.load(Ordering::Relaxed) {
                 break;
             }
             let report = site.report().map_err(|error| error.to_string())?;
             let void = report.void.join("; ");
             self.told.push(Told::new(plan, cell, attempt, report));
-            match loaded.map_err(|error| error.reason()) {
+            let loaded = match outcome {
+                Ok(Outcome { loaded, unlogged }) => {
+                    self.unlogged = self.unlogged.take().or(unlogged);
+                    loaded
+                }
+                Err(failure) => Err(failure.reason()),
+            };
+            match loaded {
                 loaded if void.is_empty() => return loaded,
                 // What fails on a host that is too busy says nothing either.
                 _ if attempt < ATTEMPTS => {}
@@ -139,4 +158,17 @@ impl State {
         }
         Err("stopped".to_owned())
     }
+}
+
+/// What carries the page of `cell`.
+fn stack(plan: &Plan, cell: Cell) -> Stack {
+    plan.networks[cell.network].policies[cell.policy].stack
+}
+
+/// This program, for a host. Its allocator asks for no huge pages: the kernel clears two megabytes at once, in the middle of
+/// a load, where processes are as young as these.
+fn own_command() -> Result<Command, Failure> {
+    let mut command = Command::new(std::env::current_exe().map_err(Failure::run)?);
+    command.env("MIMALLOC_ALLOW_THP", "0");
+    Ok(command)
 }

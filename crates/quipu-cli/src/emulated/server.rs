@@ -2,13 +2,13 @@
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use quipu_emu::Host;
 use quipu_lab::base::Bytes;
 use quipu_scenario::Stack;
 
-use super::kernel;
+use super::{kernel, own_command};
 use crate::failure::Failure;
 
 /// What stands before the fingerprint of a server's certificate in what it prints.
@@ -77,8 +77,7 @@ impl PageServer {
         address: SocketAddr,
     ) -> Result<Self, Failure> {
         let Served { page, stack, chain } = served;
-        let program = std::env::current_exe().map_err(Failure::run)?;
-        let mut command = Command::new(program);
+        let mut command = own_command()?;
         // As in the simulator, what could be answered at the same time is answered in the order of requests.
         command.args(["serve", "--har", page, "--threads", "1"]);
         if !matches!(stack, Stack::Browser(_)) {
@@ -121,9 +120,5 @@ impl PageServer {
     /// Where clients reach it.
     pub(super) fn address(&self) -> SocketAddr {
         self.address
-    }
-
-    pub(super) fn url(&self) -> String {
-        format!("https://{}", self.address)
     }
 }

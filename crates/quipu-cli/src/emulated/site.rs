@@ -1,23 +1,21 @@
 //! Hosts that are emulated, with the servers of pages, for loads one after the other.
 
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::AtomicBool;
 use std::thread;
 
-use quipu_emu::{Emulation, EmulationError, HostId, Report, Settings, Topology};
+use quipu_emu::{Emulation, EmulationError, HostId, Links, Report, Settings, Topology};
 use quipu_lab::plan::{Cell, Plan};
-use quipu_lab::policies::Registry;
 use quipu_lab::run::logs::QlogFolder;
 use quipu_record::RunRecord;
-use quipu_scenario::{ForeignChoice, Stack, Start, split_hash};
-use quipu_tokio::{Endpoint, tokio};
+use quipu_scenario::{BrowserStack, Stack, split_hash};
 
+use super::asked::{Job, LogsOf};
+use super::client::{Outcome, PageClient};
 use super::server::{PageServer, Served};
-use super::{browser, kernel, other};
-use crate::args::UplinkOptions;
+use super::{browser, kernel, stack};
 use crate::emulate::Emulated;
 use crate::failure::Failure;
-use crate::foreign::{Connecting, ForeignStacks, Way};
-use crate::live;
-use crate::page_loads::{Client, Server, Setup, ways};
 
 /// The port of the first page's server.
 const FIRST_PORT: u16 = 443;
@@ -25,21 +23,11 @@ const FIRST_PORT: u16 = 443;
 /// Servers of pages that a site has, one for each page, stack and length of certificates; our choice.
 const MOST_SERVERS: u16 = 16;
 
-/// What a load is made with.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Means<'a> {
-    pub(super) registry: &'a Registry,
-    /// What the program brings beside Quipu's stack and those of the kernel.
-    pub(super) stacks: &'a ForeignStacks,
-    /// Where the client's connections are logged.
-    pub(super) logs: Option<&'a QlogFolder>,
-    /// Of emulations that are started for it.
-    pub(super) settings: &'a Settings,
-}
-
-/// One client and one server host, and processes there that have pages.
+/// One client and one server host, a process that loads pages, and those that have them.
 #[derive(Debug)]
 pub(super) struct Site {
+    /// Started with its first load.
+    loads: Option<PageClient>,
     topology: Topology,
     emulation: Emulation,
     links: usize,
@@ -80,15 +68,15 @@ impl Site {
         Emulated { topology, links }: Emulated,
         settings: &Settings,
     ) -> Result<Site, Failure> {
-        let none = || Failure::Run("the network has no hosts".to_owned());
-        let client = *topology.clients().first().ok_or_else(none)?;
-        let server = *topology.servers().first().ok_or_else(none)?;
+        let client = *topology.clients().first().ok_or_else(no_hosts)?;
+        let server = *topology.servers().first().ok_or_else(no_hosts)?;
         let paths = topology.paths_of(client).into_iter();
         let interfaces = paths.map(|path| format!("path{path}")).collect();
         let count = links.len();
         let emulation = Emulation::start(&topology, links, settings);
         let emulation = emulation.map_err(Failure::run)?;
         Ok(Site {
+            loads: None,
             topology,
             emulation,
             links: count,
@@ -110,12 +98,11 @@ impl Site {
         let position = match known {
             Some(position) => position,
             None => {
-                let none = || Failure::Run("the network has no hosts".to_owned());
-                let host = self.emulation.host(self.server).ok_or_else(none)?;
+                let host = self.emulation.host(self.server).ok_or_else(no_hosts)?;
                 if served.stack.kernel().is_some_and(|stack| stack.is_multipath())
                     && !self.multipath
                 {
-                    let client = self.emulation.host(self.client).ok_or_else(none)?;
+                    let client = self.emulation.host(self.client).ok_or_else(no_hosts)?;
                     let ends = ((self.client, client), (self.server, host));
                     kernel::use_all_paths(&self.topology, ends.0, ends.1)?;
                     self.multipath = true;
@@ -130,13 +117,13 @@ impl Site {
         Ok(&self.servers[position])
     }
 
-    /// The paths from the client to the servers at that port.
-    fn ways(&self, port: u16) -> Vec<Way> {
+    /// The address of the client and that of servers at that port on each path.
+    fn ways(&self, port: u16) -> Vec<(IpAddr, SocketAddr)> {
         let (topology, client, server) = (&self.topology, self.client, self.server);
         let paths = topology.paths_of(client).into_iter();
         let way = |path| {
             let server = (topology.addresses(server, path).0, port).into();
-            Way { local: topology.addresses(client, path).0.into(), server }
+            (topology.addresses(client, path).0.into(), server)
         };
         paths.map(way).collect()
     }
@@ -152,106 +139,97 @@ impl Site {
     /// The load of `cell`, over links that begin with it.
     ///
     /// # Errors
-    /// If it fails.
+    /// If it cannot be made, or the user wants to stop.
     pub(super) fn load(
         &mut self,
         plan: &Plan,
         cell: Cell,
-        means: Means<'_>,
-    ) -> Result<RunRecord, Failure> {
+        logs: Option<&QlogFolder>,
+    ) -> Result<Outcome, Failure> {
         let links = Emulated::new(plan, cell)?.links;
-        let (url, address, pin, key) = {
-            let server = self.server(plan, cell)?;
-            (server.url(), server.address(), server.pin.clone(), server.key.clone())
+        let server = self.server(plan, cell)?;
+        let (address, pin, key) = (server.address(), server.pin.clone(), server.key.clone());
+        let mut outcome = match stack(plan, cell) {
+            Stack::Browser(stack) => {
+                let served = browser::Served { address, key: &key };
+                let loaded = self.with_browser((plan, cell), stack, served, links)?;
+                Outcome { loaded: Ok(loaded), unlogged: None }
+            }
+            Stack::Quipu | Stack::Kernel(_) | Stack::Foreign(_) => {
+                let job = self.job((plan, cell), (address, pin), logs)?;
+                self.with_client(job, &plan.stop, links)?
+            }
         };
-        let stack = stack(plan, cell);
-        let ways = self.ways(address.port());
+        // Paths are called as in the network, of which this may be one path alone.
+        for counted in outcome.loaded.iter_mut().flat_map(|record| &mut record.paths) {
+            counted.path = plan.run_network(cell).position(counted.path);
+        }
+        Ok(outcome)
+    }
+
+    /// What the client is asked for.
+    fn job(
+        &self,
+        (plan, cell): (&Plan, Cell),
+        (address, pin): (SocketAddr, String),
+        logs: Option<&QlogFolder>,
+    ) -> Result<Job, Failure> {
+        Ok(Job {
+            scenario: plan.scenario.to_toml().map_err(Failure::run)?,
+            cell: cell.into(),
+            address,
+            pin,
+            interfaces: self.interfaces.clone(),
+            ways: self.ways(address.port()),
+            logs: logs.map(|logs| LogsOf {
+                folder: logs.path().to_owned(),
+                form: logs.form().to_string(),
+                title: logs.title().to_owned(),
+            }),
+        })
+    }
+
+    fn with_client(
+        &mut self,
+        job: Job,
+        stop: &AtomicBool,
+        links: Links,
+    ) -> Result<Outcome, Failure> {
+        let mut client = match self.loads.take() {
+            Some(client) => client,
+            None => PageClient::start(self.emulation.host(self.client).ok_or_else(no_hosts)?)?,
+        };
+        let emulation = &mut self.emulation;
+        let begin = || emulation.renew(links).map(drop).map_err(Failure::run);
+        let outcome = client.load(job, stop, begin)?;
+        // It goes on unless something is wrong with it.
+        self.loads = Some(client);
+        Ok(outcome)
+    }
+
+    fn with_browser(
+        &mut self,
+        load: (&Plan, Cell),
+        stack: BrowserStack,
+        served: browser::Served<'_>,
+        links: Links,
+    ) -> Result<RunRecord, Failure> {
         let Site { emulation, client, interfaces, .. } = self;
         let client = *client;
-        // Paths are called as in the network, of which this may be one path alone.
-        let named = |mut record: RunRecord| {
-            for counted in &mut record.paths {
-                counted.path = plan.run_network(cell).position(counted.path);
-            }
-            record
-        };
-        let uplinks = UplinkOptions { via: interfaces.clone(), pin: Some(pin.clone()), ca: None };
         let work = || {
-            // Sockets are of the network of the thread that opens them, and so are those of threads that it starts.
+            // Programs that a thread starts are in its network.
             let host = emulation.host(client);
             host.map_or(Ok(()), |host| host.enter()).map_err(Failure::run)?;
             let begin = || emulation.renew(links).map(drop).map_err(Failure::run);
-            let others = other::Load { plan, cell, interfaces, server: address };
-            let loaded = match stack {
-                Stack::Quipu => within(load(plan, cell, means, (&url, &uplinks), begin)),
-                Stack::Kernel(stack) => {
-                    within(others.run(begin, kernel::connect(stack, address, &pin)))
-                }
-                Stack::Foreign(stack) => {
-                    within(others.run(begin, connect(means, plan, stack, (ways, &pin))))
-                }
-                Stack::Browser(stack) => {
-                    let served = browser::Served { address, key: &key };
-                    browser::load((plan, cell), stack, served, interfaces, begin)
-                }
-            };
-            loaded.map(named)
+            browser::load(load, stack, served, interfaces, begin)
         };
         let joined = thread::scope(|scope| scope.spawn(work).join());
-        joined.unwrap_or_else(|_| Err(Failure::Run("the client's thread ended".to_owned())))
+        joined.unwrap_or_else(|_| Err(Failure::Run("the browser's thread ended".to_owned())))
     }
 }
 
-/// Makes a load in a runtime of its own.
-fn within(loading: impl Future<Output = Result<RunRecord, Failure>>) -> Result<RunRecord, Failure> {
-    live::runtime_of(Some(1))?.block_on(loading)
-}
-
-async fn load(
-    plan: &Plan,
-    cell: Cell,
-    means: Means<'_>,
-    (url, uplinks): (&str, &UplinkOptions),
-    begin: impl FnOnce() -> Result<(), Failure>,
-) -> Result<RunRecord, Failure> {
-    let Means { registry, logs, .. } = means;
-    let server = Server::of(url, uplinks)?;
-    let control = live::bind(Endpoint::client(), &uplinks.via)?;
-    let addresses = server.addresses().await?;
-    let (ways, addresses) = ways(control.uplinks(), &uplinks.via, addresses);
-    let vias = &uplinks.via;
-    // As many as the network has.
-    let paths = u32::try_from(ways.len()).unwrap_or(u32::MAX);
-    let setup = Some(Setup::of(&plan.scenario, paths)?);
-    let client = Client { server, registry, control, addresses, vias, ways, logs, plan, setup };
-    let loaded = tokio::select! {
-        loaded = client.load(cell, begin) => loaded,
-        () = live::asked_to_stop(&plan.stop) => Err(Failure::Interrupted),
-    };
-    client.control.wait_idle_for(live::FAREWELL).await;
-    loaded
-}
-
-/// A connection of a stack that the program brings, over all of `ways` if it uses several.
-async fn connect(
-    means: Means<'_>,
-    plan: &Plan,
-    choice: ForeignChoice,
-    (mut ways, pin): (Vec<Way>, &str),
-) -> Result<quipu_live::Client, Failure> {
-    if !choice.is_multipath() {
-        ways.truncate(1);
-    }
-    let mut to = Connecting::new(ways, pin.parse().map_err(Failure::run)?);
-    to.congestion = choice.congestion;
-    to.waits_for_paths = plan.scenario.transport.start != Start::Cold;
-    let connected = means.stacks.of(choice)?.connect(to).await;
-    connected.map(quipu_live::Client::Foreign).map_err(Failure::run)
-}
-
-/// What carries the page of `cell`.
-fn stack(plan: &Plan, cell: Cell) -> Stack {
-    plan.networks[cell.network].policies[cell.policy].stack
+fn no_hosts() -> Failure {
+    Failure::Run("the network has no hosts".to_owned())
 }
 
 /// What the server of `cell` is started for.

@@ -64,7 +64,7 @@ fn emulated(
     ])?;
     world::check(&given.scenario, own)?;
     let logs = logs::of_real_time(&options.logs, "quipu load")?;
-    let emulator = world::Emulator::new(own, priority, logs.clone())?;
+    let emulator = world::Emulator::new(priority, logs)?;
     let plan = plan(options, given, own)?.emulated(world::as_maker(&emulator));
     let output = scenario::prepare_output(&plan.scenario, options.out.as_deref(), options.force)?;
     stop::on_request(&plan.stop)?;
@@ -73,13 +73,12 @@ fn emulated(
     if let Some(output) = &output {
         emulator.write(output.folder())?;
     }
+    let logged = emulator.logged();
     drop(emulator);
     if plan.stop.load(Ordering::Relaxed) {
         return Err(Failure::Interrupted);
     }
-    if let Some(logs) = logs {
-        logs.finish().map(drop).map_err(Failure::run)?;
-    }
+    logged?;
     conclude(options, &plan, records.map_err(Failure::run)?, output, own)
 }
 

@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 
 mod browsers;
+mod clients;
 mod exchanges;
 mod stacks;
 
