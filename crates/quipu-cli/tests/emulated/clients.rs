@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use super::{LINKS, may_emulate, output, quipu, read, succeeds_unless_void, text};
 
 /// Number of the process that makes the loads of `command`, once it is there.
+#[expect(clippy::disallowed_methods, reason = "a process takes real time to start")]
 fn client_of(command: &mut Child) -> u32 {
     let parent = format!("PPid:\t{}", command.id());
     let is_client = |number: &u32| {
@@ -18,7 +19,8 @@ fn client_of(command: &mut Child) -> u32 {
         is_child && file("cmdline").is_ok_and(|it| it.contains("emulated-client"))
     };
     let begin = Instant::now();
-    while begin.elapsed() < Duration::from_secs(60) {
+    loop {
+        assert!(begin.elapsed() < Duration::from_secs(60), "no client after a minute");
         assert!(command.try_wait().expect("a process").is_none(), "it ended without a client");
         let entries = fs::read_dir("/proc").expect("processes").flatten();
         let mut numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -27,7 +29,6 @@ fn client_of(command: &mut Child) -> u32 {
         }
         thread::sleep(Duration::from_millis(5));
     }
-    panic!("no client after a minute");
 }
 
 #[test]
