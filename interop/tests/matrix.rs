@@ -21,6 +21,9 @@ const MIDST: u64 = 1_500;
 /// Of a round trip of 40 ms with a full queue of as much, and what the acknowledgements may wait.
 const PROBE_TIMEOUT: Duration = Duration::from_millis(80 + 4 * 20 + 25);
 
+/// Before there is a sample: <https://www.rfc-editor.org/rfc/rfc9002#section-6.2.2>.
+const FIRST_PROBE_TIMEOUT: Duration = Duration::from_millis(999);
+
 /// Of `path(20, 20)` while nothing waits.
 const ROUND_TRIP: Duration = Duration::from_millis(40);
 
@@ -136,9 +139,15 @@ fn a_client_is_rebound_at_any_instant() {
     each(BOTH, |cell| {
         for round in 0..10 {
             let at = 50 + Seed::new(7).number("rebound at", round) % 4_000;
-            let outcome = cell.transfer().rebind(0, at, round % 2 == 1).run();
+            let elsewhere = round % 2 == 1;
+            let outcome = cell.transfer().rebind(0, at, elsewhere).run();
             let stall = outcome.longest_stalls.into_iter().max();
-            assert!(stall < Some(PROBE_TIMEOUT.saturating_mul(3)), "rebound at {at} ms: {stall:?}");
+            // A server of noq whose client has another address may answer none of our probes before
+            // one of its own, which it sends without having measured the new path.
+            let silent = cell.engine == Engine::Noq && cell.ours == Role::Client && elsewhere;
+            let first = if silent { FIRST_PROBE_TIMEOUT } else { Duration::ZERO };
+            let most = PROBE_TIMEOUT.saturating_mul(3) + first;
+            assert!(stall < Some(most), "rebound at {at} ms: {stall:?}");
         }
     });
 }
