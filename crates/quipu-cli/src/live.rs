@@ -25,7 +25,7 @@ pub(crate) const SERVER_NAME: &str = "quipu.invalid";
 pub(crate) const FAREWELL: Duration = Duration::from_secs(1);
 
 /// How often it is looked whether the user wants to stop.
-const LOOK: std::time::Duration = std::time::Duration::from_millis(50);
+pub(crate) const LOOK: std::time::Duration = std::time::Duration::from_millis(50);
 
 /// Threads for calls that block, such as those of files, at most; our choice. Each keeps memory that it
 /// allocated and others freed.

@@ -5,7 +5,6 @@ use std::process::{Child, ChildStdin, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
-use std::time::Duration;
 
 use quipu_emu::Host;
 use quipu_record::RunRecord;
@@ -14,9 +13,7 @@ use super::asked::{Answer, Asked, Job};
 use super::own_command;
 use crate::args::CLIENT;
 use crate::failure::Failure;
-
-/// How often it is looked whether the user wants to stop. Our choice.
-const LOOK: Duration = Duration::from_millis(50);
+use crate::live::LOOK;
 
 /// A process that makes loads. It ends with this, or with its host.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::{LINKS, may_emulate, output, quipu, read, succeeds_unless_void, text};
+use super::{LINKS, may_emulate, output, quipu, read, reports, succeeds_unless_void, text};
 
 /// Number of the process that makes the loads of `command`, once it is there.
 #[expect(clippy::disallowed_methods, reason = "a process takes real time to start")]
@@ -47,13 +47,15 @@ fn a_client_that_is_killed_fails_its_load_alone() {
     assert!(killed.status.success(), "{}", text(&killed.stderr));
     let ended = running.wait_with_output().expect("it ends");
     let (printed, told) = (text(&ended.stdout), text(&ended.stderr));
+    // What fails while the machine is too busy is made again.
+    if reports(&folder.path().join("r")).iter().any(|report| report["attempt"] != 1) {
+        eprintln!("void: {told}");
+        return;
+    }
     assert_eq!(ended.status.code(), Some(1), "{told}");
     assert_eq!(printed.matches("run 0: the client of loads ended").count(), 1, "{printed}");
     let summary = read(&folder.path().join("r/summary.json"));
-    let failures = summary["failures"].as_array().expect("failures");
-    let others = failures.iter().filter_map(|it| it["reason"].as_str());
-    let others: Vec<_> = others.filter(|it| *it != "the client of loads ended").collect();
-    assert!(others.iter().all(|reason| reason.starts_with("void 3 times: ")), "{others:?}");
+    assert_eq!(summary["failures"].as_array().map(Vec::len), Some(1), "{printed}");
 }
 
 #[test]
