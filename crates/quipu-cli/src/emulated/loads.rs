@@ -87,16 +87,25 @@ fn plan_of(text: &str, own: &Own<'_>, stop: &Arc<AtomicBool>) -> Result<Plan, Fa
 
 /// Makes a load, and tells why it could not be logged.
 fn load(plan: &Plan, job: &Job, own: &Own<'_>) -> (Result<RunRecord, Failure>, Option<String>) {
-    let logs = match job.logs.as_ref().map(folder).transpose() {
-        Ok(logs) => logs,
+    let logs = job.logs.as_ref().map(folder).transpose();
+    let (cell, logs) = match cell_of(plan, job).and_then(|cell| Ok((cell, logs?))) {
+        Ok(known) => known,
         Err(failure) => return (Err(failure), None),
     };
-    let loading = Load { plan, job, own, cell: job.cell.into() };
+    let loading = Load { plan, job, own, cell };
     // Files have their names when their connections are gone, with all that runs here.
     let loaded =
         live::runtime_of(Some(1)).and_then(|runtime| runtime.block_on(loading.make(logs.as_ref())));
     let unlogged = logs.and_then(|logs| logs.finish().err()).map(|error| error.to_string());
     (loaded, unlogged)
+}
+
+/// The run, if the plan has its page, network and policy.
+fn cell_of(plan: &Plan, job: &Job) -> Result<Cell, Failure> {
+    let cell = Cell::from(job.cell);
+    let policies = plan.networks.get(cell.network).map_or(0, |network| network.policies.len());
+    let is_known = cell.policy < policies && cell.page < plan.page_count();
+    is_known.then_some(cell).ok_or_else(|| Failure::Usage(format!("the scenario has no {cell:?}")))
 }
 
 fn folder(LogsOf { folder, form, title }: &LogsOf) -> Result<QlogFolder, Failure> {

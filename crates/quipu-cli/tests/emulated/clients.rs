@@ -92,6 +92,14 @@ fn who_asks_it_for_no_load_is_told_so_and_nobody_is_told_of_it() {
     let ended = output(&mut command);
     assert_eq!(ended.status.code(), Some(2));
     assert!(text(&ended.stderr).contains("this is no load: "), "{}", text(&ended.stderr));
+    let load = r#"{"Load":{"scenario":"pages=['dojo-demo']","cell":{"page":0,"network":9,"policy":0,"run":0},
+        "address":"127.0.0.1:1","pin":"","interfaces":[],"ways":[],"logs":null}}"#;
+    fs::write(file.path(), load.replace('\n', "")).expect("a file");
+    command.stdin(fs::File::open(file.path()).expect("a file"));
+    let ended = output(&mut command);
+    assert!(ended.status.success(), "{}", text(&ended.stderr));
+    let answer = text(&ended.stdout);
+    assert!(answer.contains("the scenario has no Cell { page: 0, network: 9"), "{answer}");
     assert!(output(quipu().arg("emulated-client")).status.success());
     assert!(!text(&output(quipu().arg("--help")).stdout).contains("emulated-client"));
 }
