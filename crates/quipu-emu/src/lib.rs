@@ -64,9 +64,9 @@
 //!
 //! Real time cannot be kept always: a busy machine wakes the emulator late. Each packet's lateness is measured, and a
 //! run in which more than 1 % of the packets are late by more than [`MOST_LATE_NS`] or [`MOST_LATE_PERCENT`] of the
-//! smallest delay is void, as is one in which the kernel or the emulator dropped a packet. A packet that comes while
-//! the emulator sleeps is offered to its link when it wakes; that time is not in the lateness, and where a queue waits
-//! in front of the link it changes nothing.
+//! smallest delay, but at least [`ALWAYS_ALLOWED_NS`], is void, as is one in which the kernel or the emulator dropped a
+//! packet. A packet that comes while the emulator sleeps is offered to its link when it wakes; that time is not in the
+//! lateness, and where a queue waits in front of the link it changes nothing.
 //!
 //! # What packets are
 //!
@@ -101,6 +101,8 @@ pub use error::{EmulationError, TopologyError};
 pub use host::Host;
 pub use lateness::Lateness;
 pub use links::{Described, LinkId, Links, MakeError};
-pub use report::{HiddenDrops, LinkReport, MOST_LATE_NS, MOST_LATE_PERCENT, Packets, Report};
+pub use report::{
+    ALWAYS_ALLOWED_NS, HiddenDrops, LinkReport, MOST_LATE_NS, MOST_LATE_PERCENT, Packets, Report,
+};
 pub use rights::enter_user_namespace;
 pub use topology::{HostId, Topology};

@@ -12,6 +12,9 @@ use crate::lateness::Lateness;
 pub const MOST_LATE_NS: u64 = 1_000_000;
 /// The same as a share of the smallest delay between two hosts, in percent. Our choice.
 pub const MOST_LATE_PERCENT: u64 = 5;
+/// That share is not less than this, in nanoseconds: 0.1 ms, which a host takes by itself until the program runs that
+/// waits for a packet. Our choice.
+pub const ALWAYS_ALLOWED_NS: u64 = 100_000;
 
 /// What happened between the beginning of a run and this report, in integers, for result files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -177,19 +180,23 @@ impl Report {
         let p99 = self.lateness.p99_ns;
         let micros = |nanos: u64| nanos as f64 / 1_000.0;
         let of_delay = self.smallest_delay_ns / 100 * MOST_LATE_PERCENT;
+        let allowed = of_delay.max(ALWAYS_ALLOWED_NS);
         if p99 > MOST_LATE_NS {
             reasons.push(format!(
                 "1 % of the packets were late by {:.0} us or more, expected at most {:.0} us",
                 micros(p99),
                 micros(MOST_LATE_NS)
             ));
-        } else if of_delay > 0 && p99 > of_delay {
+        } else if self.smallest_delay_ns > 0 && p99 > allowed {
+            let share = if allowed == of_delay {
+                format!("which is {MOST_LATE_PERCENT} % of the smallest delay")
+            } else {
+                format!("as the smallest delay is {:.0} us", micros(self.smallest_delay_ns))
+            };
             reasons.push(format!(
-                "1 % of the packets were late by {:.0} us or more, expected at most {:.0} us, which is {} % of the \
-                 smallest delay",
+                "1 % of the packets were late by {:.0} us or more, expected at most {:.0} us, {share}",
                 micros(p99),
-                micros(of_delay),
-                MOST_LATE_PERCENT
+                micros(allowed),
             ));
         }
         let drops = self.hidden_drops;
@@ -285,6 +292,11 @@ mod tests {
         let late = "1 % of the packets were late by 600 us or more, expected at most 500 us, which is 5 % of the \
             smallest delay";
         assert_eq!(void(600_000, 10), [late]);
+        // With a shorter delay than 2 ms hosts alone take as long.
+        assert!(void(100_000, 1).is_empty());
+        let late = "1 % of the packets were late by 101 us or more, expected at most 100 us, as the smallest delay is \
+            1000 us";
+        assert_eq!(void(101_000, 1), [late]);
         // Links without any delay have none that could be spoilt.
         assert!(void(600_000, 0).is_empty());
     }

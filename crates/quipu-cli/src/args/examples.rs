@@ -34,8 +34,8 @@ Examples:
 Each client and each server of the scenario is a network namespace with an interface per path: path0, path1 and so
 on. Programs have only these and loopback, and see the machine's files. QUIPU_CLIENT and QUIPU_SERVER have the
 addresses of both ends, path by path, QUIPU_INTERFACES the names of interfaces. Exit code: that of the client's
-program. A run is void, and says so, if 99 % of its packets were late by more than 1 ms or 5 % of the smallest
-delay, or if a packet was lost elsewhere than on a link.";
+program. A run is void, and says so, if 1 % of its packets were late by more than 1 ms or 5 % of the smallest delay
+(0.1 ms if that is more), or if a packet was lost elsewhere than on a link.";
 
 pub(super) const FETCH: &str = "\
 Examples:

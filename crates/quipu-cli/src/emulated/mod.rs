@@ -11,6 +11,7 @@ mod other;
 mod server;
 mod site;
 mod told;
+mod voids;
 
 use std::process::Command;
 use std::sync::atomic::Ordering;
@@ -25,12 +26,10 @@ use quipu_scenario::Stack;
 use self::client::Outcome;
 use self::site::Site;
 use self::told::Told;
+use self::voids::Voids;
 use crate::args::PriorityOption;
 use crate::emulate::enter;
 use crate::failure::Failure;
-
-/// How often a load is made that is void, with the first time. Our choice.
-const ATTEMPTS: u32 = 3;
 
 /// Emulations that are kept for the next load, each with its hosts and servers; our choice.
 const SITES: usize = 8;
@@ -50,6 +49,7 @@ struct State {
     /// The last used is the last.
     sites: Vec<Site>,
     told: Vec<Told>,
+    voids: Voids,
     /// Why a client could not log its connections, the first time.
     unlogged: Option<String>,
 }
@@ -130,33 +130,39 @@ impl State {
         &mut self,
         plan: &Plan,
         cell: Cell,
-        (settings, logs): (&Settings, Option<&QlogFolder>),
+        how: (&Settings, Option<&QlogFolder>),
     ) -> Result<RunRecord, String> {
-        for attempt in 1.. {
-            let site = self.site(plan, cell, settings).map_err(Failure::reason)?;
-            let outcome = site.load(plan, cell, logs);
-            if plan.stop.load(Ordering::Relaxed) {
-                break;
-            }
-            let report = site.report().map_err(|error| error.to_string())?;
-            let void = report.void.join("; ");
-            self.told.push(Told::new(plan, cell, attempt, report));
-            let loaded = match outcome {
-                Ok(Outcome { loaded, unlogged }) => {
-                    self.unlogged = self.unlogged.take().or(unlogged);
-                    loaded
-                }
-                Err(failure) => Err(failure.reason()),
-            };
-            match loaded {
-                loaded if void.is_empty() => return loaded,
-                // What fails on a host that is too busy says nothing either.
-                _ if attempt < ATTEMPTS => {}
-                Ok(_) => return Err(format!("void {ATTEMPTS} times: {void}")),
-                Err(reason) => return Err(format!("void {ATTEMPTS} times: {void}; {reason}")),
-            }
+        let mut voids = std::mem::take(&mut self.voids);
+        let attempt = |number| self.attempt(plan, cell, how, number);
+        let made = voids.counted(attempt, |warning| eprintln!("warning: {warning}"));
+        self.voids = voids;
+        made
+    }
+
+    /// The load of `cell` for the `number`-th time, and why it is void, if it is.
+    fn attempt(
+        &mut self,
+        plan: &Plan,
+        cell: Cell,
+        (settings, logs): (&Settings, Option<&QlogFolder>),
+        number: u32,
+    ) -> Result<(Vec<String>, Result<RunRecord, String>), String> {
+        let site = self.site(plan, cell, settings).map_err(Failure::reason)?;
+        let outcome = site.load(plan, cell, logs);
+        if plan.stop.load(Ordering::Relaxed) {
+            return Err("stopped".to_owned());
         }
-        Err("stopped".to_owned())
+        let report = site.report().map_err(|error| error.to_string())?;
+        let void = report.void.clone();
+        self.told.push(Told::new(plan, cell, number, report));
+        let loaded = match outcome {
+            Ok(Outcome { loaded, unlogged }) => {
+                self.unlogged = self.unlogged.take().or(unlogged);
+                loaded
+            }
+            Err(failure) => Err(failure.reason()),
+        };
+        Ok((void, loaded))
     }
 }
 
