@@ -43,7 +43,7 @@ fn main() -> std::process::ExitCode {
         params: Vec::new(),
         source: "our choice",
         confidence: Confidence::High,
-        build: |_, context| {
+        build: &|_, context| {
             let mut random = context.random("my-lottery");
             let ticket = uniform(&mut random);
             Ok(Built::path(Lottery { random, ticket }))

@@ -31,7 +31,7 @@ fn main() -> std::process::ExitCode {
         params: vec![Param::integer("toll", 0, (0, 1_000), "thousandths per ms of round trip")],
         source: "our choice",
         confidence: Confidence::High,
-        build: |values, _| Ok(Built::path(LeastFull { toll: values.integer("toll")? })),
+        build: &|values, _| Ok(Built::path(LeastFull { toll: values.integer("toll")? })),
     };
     registry.add(entry).expect("the name is free");
     quipu_cli::run(&registry)

@@ -1,7 +1,6 @@
 //! What went wrong: one line, and the exit code that goes with it.
 
 use std::fmt::Display;
-use std::process::ExitCode;
 
 /// Why the command ends early.
 #[derive(Debug)]
@@ -41,23 +40,23 @@ impl Failure {
         }
     }
 
-    /// Tells the user.
-    pub(crate) fn report(self) -> ExitCode {
+    /// Tells the user. The exit code that goes with it.
+    pub(crate) fn report(self) -> u8 {
         let (message, code) = match self {
             Failure::Usage(message) => (message, 2),
             Failure::Run(message) => (message, 1),
-            Failure::Told(code) => return ExitCode::from(code),
+            Failure::Told(code) => return code,
             Failure::Interrupted => (Failure::Interrupted.reason(), 130),
             Failure::Shown(text) => {
-                return crate::print(&text).map_or_else(Failure::report, |()| ExitCode::SUCCESS);
+                return crate::print(&text).map_or_else(Failure::report, |()| 0);
             }
             Failure::Nothing(text) => {
                 eprint!("{text}");
-                return ExitCode::from(2);
+                return 2;
             }
         };
         eprintln!("error: {}", one_line(&message));
-        ExitCode::from(code)
+        code
     }
 }
 

@@ -47,6 +47,7 @@ mod values;
 mod waiting;
 mod world;
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -54,6 +55,7 @@ use std::sync::Arc;
 pub use quipu_lab::{base, policy};
 
 use quipu_lab::policies::Registry;
+use quipu_lab::program::{Program, ProgramError};
 
 use args::{Command, PageCommand, PerfCommand, ScenarioCommand, TraceCommand};
 use failure::Failure;
@@ -76,16 +78,40 @@ pub fn run(registry: &Registry) -> ExitCode {
 
 /// The same of a program that brings stacks of other libraries, each with a name of its own.
 pub fn run_with(registry: &Registry, stacks: Vec<Arc<dyn ForeignStack>>) -> ExitCode {
-    match begin(registry, ForeignStacks(stacks)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
-    }
+    ExitCode::from(code_of(begin(registry, ForeignStacks(stacks), std::env::args_os())))
 }
 
-fn begin(registry: &Registry, stacks: ForeignStacks) -> Result<(), Failure> {
+/// The command with `arguments`, of which the first is its name, inside a process that is more than it: `started_by`, a
+/// file and its first arguments, starts the command by itself. Returns the exit code.
+pub fn run_with_arguments(
+    registry: &Registry,
+    started_by: Vec<OsString>,
+    arguments: impl IntoIterator<Item = OsString>,
+) -> u8 {
+    own::is_started_by(started_by);
+    code_of(begin(registry, ForeignStacks(Vec::new()), arguments.into_iter()))
+}
+
+/// The program that this is, with the policies of `registry`.
+///
+/// # Errors
+/// If what it is made of has to be read, and cannot be.
+pub fn program(registry: &Registry) -> Result<Program, ProgramError> {
+    Program::new(own::BUILT_FROM, registry)
+}
+
+fn code_of(outcome: Result<(), Failure>) -> u8 {
+    outcome.map_or_else(Failure::report, |()| 0)
+}
+
+fn begin(
+    registry: &Registry,
+    stacks: ForeignStacks,
+    arguments: impl Iterator<Item = OsString>,
+) -> Result<(), Failure> {
     let mut own = Own::new(registry, stacks, Terminal::default())?;
     let version = || format!("quipu {}\n", own.program.describe());
-    let arguments = args::parse(std::env::args_os(), version)?;
+    let arguments = args::parse(arguments, version)?;
     own.terminal = Terminal::new(arguments.output);
     obey(arguments.command, &own)
 }

@@ -1,6 +1,8 @@
 //! The program that this is: its policies, and what it is built from.
 
-use std::sync::Arc;
+use std::ffi::OsString;
+use std::process::Command;
+use std::sync::{Arc, OnceLock};
 
 use quipu_lab::policies::Registry;
 use quipu_lab::program::{BuiltFrom, Program};
@@ -10,7 +12,30 @@ use crate::foreign::ForeignStacks;
 use crate::terminal::Terminal;
 
 /// What the sources of this command are, from its build script.
-const BUILT_FROM: BuiltFrom = include!(concat!(env!("OUT_DIR"), "/built_from.rs"));
+pub(crate) const BUILT_FROM: BuiltFrom = include!(concat!(env!("OUT_DIR"), "/built_from.rs"));
+
+/// What starts this program, with its first arguments, if that is not the file that runs.
+static STARTED_BY: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// From now on, this program is started by `command`, a file and its first arguments. The first call counts.
+pub(crate) fn is_started_by(command: Vec<OsString>) {
+    STARTED_BY.get_or_init(|| command);
+}
+
+/// What starts this program once more.
+///
+/// # Errors
+/// If the system does not say what file it is.
+pub(crate) fn command() -> Result<Command, Failure> {
+    match STARTED_BY.get().and_then(|command| command.split_first()) {
+        Some((file, arguments)) => {
+            let mut command = Command::new(file);
+            command.args(arguments);
+            Ok(command)
+        }
+        None => std::env::current_exe().map(Command::new).map_err(Failure::run),
+    }
+}
 
 /// What plans are made with.
 pub(crate) struct Own<'r> {

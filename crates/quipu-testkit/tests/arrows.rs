@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// Each crate of ours with those of ours that it may use, from the ground up.
-const TABLE: [(&str, &[&str]); 22] = [
+const TABLE: [(&str, &[&str]); 23] = [
     // For build scripts, which look at the others as text.
     ("build", &[]),
     ("base", &[]),
@@ -49,6 +49,11 @@ const TABLE: [(&str, &[&str]); 22] = [
             "base", "record", "recorder", "scenario", "lab", "live", "study", "report", "tokio",
             "serve", "emu", "build",
         ],
+    ),
+    // Not in `crates/`, where all is built and tested without Python.
+    (
+        "python",
+        &["base", "policy", "record", "scenario", "lab", "study", "report", "cli"],
     ),
     ("testkit", &["base", "policy", "quic", "qlog", "null-tls", "http", "tokio", "link", "sim"]),
 ];
@@ -232,14 +237,17 @@ fn made_up(arrows: &[(&str, &str)]) -> Uses {
     uses
 }
 
-/// What each crate under `crates/` uses.
+/// What each crate under `crates/` uses, and the Python package.
 fn workspace() -> Uses {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("crates are in a folder");
-    let root = read(&crates.parent().expect("the folder is in the repository").join("Cargo.toml"));
+    let repository = crates.parent().expect("the folder is in the repository");
+    let root = read(&repository.join("Cargo.toml"));
     let shared = root["workspace"]["dependencies"].as_table().expect("a table");
     let members = fs::read_dir(crates).expect("crates can be listed");
     members
-        .map(|member| member.expect("an entry").path().join("Cargo.toml"))
+        .map(|member| member.expect("an entry").path())
+        .chain([repository.join("python")])
+        .map(|member| member.join("Cargo.toml"))
         .filter(|manifest| manifest.exists())
         .map(|manifest| {
             let manifest = read(&manifest);

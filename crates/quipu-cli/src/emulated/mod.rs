@@ -30,6 +30,7 @@ use self::voids::Voids;
 use crate::args::PriorityOption;
 use crate::emulate::enter;
 use crate::failure::Failure;
+use crate::own;
 
 /// Emulations that are kept for the next load, each with its hosts and servers; our choice.
 const SITES: usize = 8;
@@ -174,7 +175,7 @@ fn stack(plan: &Plan, cell: Cell) -> Stack {
 /// This program, for a host. Its allocator asks for no huge pages: the kernel clears two megabytes at once, in the middle of
 /// a load, where processes are as young as these.
 fn own_command() -> Result<Command, Failure> {
-    let mut command = Command::new(std::env::current_exe().map_err(Failure::run)?);
+    let mut command = own::command()?;
     command.env("MIMALLOC_ALLOW_THP", "0");
     Ok(command)
 }

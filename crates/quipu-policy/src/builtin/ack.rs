@@ -19,7 +19,7 @@ fn own() -> Entry {
         params: Vec::new(),
         source: "mp-quic and xquic, code",
         confidence: Confidence::High,
-        build: |_, _| Ok(Built::ack(Own)),
+        build: &|_, _| Ok(Built::ack(Own)),
     }
 }
 
@@ -32,7 +32,7 @@ fn min_rtt() -> Entry {
         params: Vec::new(),
         source: "XLINK (Zheng et al., SIGCOMM 2021); picoquic, code",
         confidence: Confidence::High,
-        build: |_, _| Ok(Built::ack(LeastRtt)),
+        build: &|_, _| Ok(Built::ack(LeastRtt)),
     }
 }
 
@@ -45,7 +45,7 @@ fn any() -> Entry {
         params: Vec::new(),
         source: "xquic, code",
         confidence: Confidence::High,
-        build: |_, _| Ok(Built::ack(Any)),
+        build: &|_, _| Ok(Built::ack(Any)),
     }
 }
 
@@ -58,7 +58,7 @@ fn all() -> Entry {
         params: Vec::new(),
         source: "the field's plainest redundancy; our choice",
         confidence: Confidence::High,
-        build: |_, _| Ok(Built::ack(All)),
+        build: &|_, _| Ok(Built::ack(All)),
     }
 }
 
@@ -87,7 +87,7 @@ fn min_owd() -> Entry {
         ],
         source: "MobileH2 (Wang et al., APNet 2019), paper and code",
         confidence: Confidence::High,
-        build: |values, _| {
+        build: &|values, _| {
             Ok(Built::ack(MinOwd::new(values.time("probe")?, values.time("margin")?)))
         },
     }

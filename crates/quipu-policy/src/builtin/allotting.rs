@@ -72,7 +72,7 @@ fn sec() -> Entry {
         source: "\"A Multipath QUIC Scheduler for Mobile HTTP/2\" (Wang, Gao, Xu, APNet 2019) and \
                  its code",
         confidence: Confidence::High,
-        build: |values, context| {
+        build: &|values, context| {
             let queue = match values.choice("queue")? {
                 "paper" => Queue::Paper,
                 _ => Queue::Pipelined,
@@ -109,7 +109,7 @@ fn pstream() -> Entry {
         params: vec![BANDWIDTH, PROBE],
         source: "PStream (Shi et al., ICCCN 2020), code of ytxing/mpquic-hbes",
         confidence: Confidence::High,
-        build: |values, context| build(AtStart::pstream(), DelayTerm::Arrival, values, context),
+        build: &|values, context| build(AtStart::pstream(), DelayTerm::Arrival, values, context),
     }
 }
 
@@ -123,7 +123,7 @@ fn fstream() -> Entry {
         params: vec![BANDWIDTH, PROBE],
         source: "FStream (Shi et al., ICPADS 2019) after the code of PStream and the text of PW-PATS",
         confidence: Confidence::Medium,
-        build: |values, context| build(AtStart::fstream(), DelayTerm::Arrival, values, context),
+        build: &|values, context| build(AtStart::fstream(), DelayTerm::Arrival, values, context),
     }
 }
 
@@ -147,7 +147,7 @@ fn ms_hs() -> Entry {
         source: "MS-HS (Liang et al., ISCTech 2022), one sentence in PW-PATS; mostly our \
                  reconstruction",
         confidence: Confidence::Low,
-        build: |values, context| {
+        build: &|values, context| {
             let urgency = u8::try_from(values.integer("critical")?).unwrap_or(7);
             build(MsHs::new(urgency), DelayTerm::Arrival, values, context)
         },

@@ -66,7 +66,7 @@ fn newreno() -> Entry {
         source: "RFC 9002, section 7; RFC 9937 (proportional rate reduction); RFC 9406 (HyStart++); \
                  Ha and Rhee (2011), as in mp-quic (hybrid slow start)",
         confidence: Confidence::High,
-        build: |values, context: &mut BuildContext| {
+        build: &|values, context: &mut BuildContext| {
             let (window, reduction) = (context.initial_window, values.flag("prr")?);
             let (exit, beta) = (read_exit(values)?, values.number("beta")?);
             Ok(Built::controller(ControllerFactory::new(move |_, size| {
@@ -87,7 +87,7 @@ fn balia() -> Entry {
         params: vec![prr(), exit(&SlowStartExit::NAMES)],
         source: "Peng et al., IEEE/ACM ToN 2016; Linux mptcp_balia.c",
         confidence: Confidence::High,
-        build: |values, context| coupled::<Balia>(values, context, RENO_BETA),
+        build: &|values, context| coupled::<Balia>(values, context, RENO_BETA),
     }
 }
 
@@ -124,7 +124,7 @@ fn bbr() -> Entry {
         ],
         source: "draft-cardwell-iccrg-bbr-congestion-control-00; Paro et al. (2020), section 3",
         confidence: Confidence::High,
-        build: |values, context| {
+        build: &|values, context| {
             let options = BbrOptions {
                 initial_packets: context.initial_window,
                 startup_gain: values.number("startup_gain")?,
@@ -172,7 +172,7 @@ fn bbr3() -> Entry {
         ],
         source: "draft-ietf-ccwg-bbr-06",
         confidence: Confidence::High,
-        build: |values, context| {
+        build: &|values, context| {
             let (window, seed) = (context.initial_window, context.seed);
             let tuning = BbrTuning {
                 loss_threshold: values.number("loss_threshold")?,
@@ -203,7 +203,7 @@ fn cubic() -> Entry {
         params: vec![exit(&SlowStartExit::HYSTART_FIRST), prr()],
         source: "RFC 9438; RFC 9406 (HyStart++); RFC 9937 (proportional rate reduction)",
         confidence: Confidence::High,
-        build: |values, context| {
+        build: &|values, context| {
             let (window, exit) = (context.initial_window, read_exit(values)?);
             let reduction = values.flag("prr")?;
             Ok(Built::controller(ControllerFactory::new(move |_, size| {
@@ -223,7 +223,7 @@ fn lia() -> Entry {
         params: vec![prr(), exit(&SlowStartExit::NAMES), beta()],
         source: "RFC 6356, section 3",
         confidence: Confidence::High,
-        build: |values, context| coupled::<Lia>(values, context, values.number("beta")?),
+        build: &|values, context| coupled::<Lia>(values, context, values.number("beta")?),
     }
 }
 
@@ -239,7 +239,7 @@ fn olia() -> Entry {
         params: vec![prr(), exit(&SlowStartExit::NAMES), beta()],
         source: "Khalili et al., CoNEXT 2012; Linux mptcp_olia.c",
         confidence: Confidence::High,
-        build: |values, context| coupled::<Olia>(values, context, values.number("beta")?),
+        build: &|values, context| coupled::<Olia>(values, context, values.number("beta")?),
     }
 }
 
@@ -255,7 +255,7 @@ fn wvegas() -> Entry {
         params: Vec::new(),
         source: "Cao et al., ICNP 2012; Linux mptcp_wvegas.c",
         confidence: Confidence::High,
-        build: |_, context| {
+        build: &|_, context| {
             let window = context.initial_window;
             Ok(Built::controller(ControllerFactory::new(move |_, size| {
                 Box::new(Wvegas::new(window, size))

@@ -63,7 +63,7 @@ fn sa_ecf() -> Entry {
         "SA-ECF (Rabitsch et al., EPIQ 2018), code of rainbowsnail/mp-quic; as built: code of \
          \"A Novel Framework for HTTP/2 over MPQUIC\" (2025)",
         Confidence::High,
-        |values, context| {
+        &|values, context| {
             let mode = match values.choice("mode")? {
                 "as-built" => SaEcfMode::AsBuilt,
                 _ => SaEcfMode::Paper,
@@ -84,7 +84,7 @@ fn srpt_ecf() -> Entry {
         vec![beta(), VISITS, PROBE],
         "SRPT-ECF (Jonglez et al., 2020), abstract; ECF (Lim et al., CoNEXT 2017)",
         Confidence::Medium,
-        |values, context| {
+        &|values, context| {
             let planner = SrptEcf::new(values.number("beta")?, visits(values)?, probe(values)?);
             Ok(Built::joint(Planned::of(planner, context.resend, context.pack)))
         },
@@ -111,7 +111,7 @@ fn pw_pats_entry() -> Entry {
         ],
         "PW-PATS (Du et al., 2026); alpha and s_min are our choice",
         Confidence::Medium,
-        build_pw_pats,
+        &build_pw_pats,
     )
 }
 
@@ -146,7 +146,7 @@ fn hbes_entry() -> Entry {
         ],
         "HBES (Xing et al., IEEE TWC 2023), code of ytxing/mpquic-hbes",
         Confidence::MediumHigh,
-        build_hbes,
+        &build_hbes,
     )
 }
 

@@ -69,7 +69,7 @@ fn minrtt() -> Entry {
         params: vec![PROBE],
         source: "mp-quic (De Coninck and Bonaventure, CoNEXT 2017), code",
         confidence: Confidence::High,
-        build: |values, _| Ok(Built::path(MinRtt::new(values.time("probe")?))),
+        build: &|values, _| Ok(Built::path(MinRtt::new(values.time("probe")?))),
     }
 }
 
@@ -85,7 +85,7 @@ fn lowrtt() -> Entry {
         params: vec![duplicate, PROBE],
         source: "mp-quic (De Coninck and Bonaventure, CoNEXT 2017), code",
         confidence: Confidence::High,
-        build: |values, _| {
+        build: &|values, _| {
             let built = Built::path(MinRtt::new(values.time("probe")?));
             let copies = values.flag("dup_unprobed")?;
             Ok(if copies { built.with_reinject(UnprobedCopies::new()) } else { built })
@@ -104,7 +104,7 @@ fn weighted() -> Entry {
         params: vec![weight, PROBE],
         source: "our choice",
         confidence: Confidence::High,
-        build: |values, _| {
+        build: &|values, _| {
             let weight = match values.choice("by")? {
                 "bandwidth" => Weight::Bandwidth,
                 _ => Weight::Window,
@@ -124,7 +124,7 @@ fn single() -> Entry {
         params: vec![id],
         source: "our choice",
         confidence: Confidence::High,
-        build: |values, _| {
+        build: &|values, _| {
             let id = u32::try_from(values.integer("id")?).unwrap_or(u32::MAX);
             Ok(Built::path(Single::new(PathId(id))))
         },
@@ -145,7 +145,7 @@ fn round_robin() -> Entry {
         params: vec![turns],
         source: "tquic (cursor) and mp-quic (packets), code",
         confidence: Confidence::High,
-        build: |values, _| {
+        build: &|values, _| {
             let turns = match values.choice("by")? {
                 "packets" => Turns::Packets,
                 _ => Turns::Cursor,
@@ -174,7 +174,7 @@ fn ecf() -> Entry {
         ],
         source: "ECF (Lim et al., CoNEXT 2017); Linux mptcp_ecf.c, code",
         confidence: Confidence::High,
-        build: |values, _| {
+        build: &|values, _| {
             let backlog = match values.choice("backlog")? {
                 "linux" => Backlog::Linux,
                 _ => Backlog::Paper,
@@ -216,7 +216,7 @@ fn blest() -> Entry {
         ],
         source: "BLEST (Ferlin et al., IFIP Networking 2016); Linux mptcp_blest.c, code",
         confidence: Confidence::High,
-        build: |values, _| {
+        build: &|values, _| {
             let (estimate, standard) = match values.choice("estimate")? {
                 "linux" => (Estimate::Linux, Lambda::LINUX),
                 _ => (Estimate::Paper, Lambda::PAPER),
@@ -254,7 +254,7 @@ fn otias() -> Entry {
         ],
         source: "OTIAS (Yang et al., 2014) after PW-PATS (Du et al., 2026)",
         confidence: Confidence::Medium,
-        build: |values, _| {
+        build: &|values, _| {
             let (lookahead, rebind) = (values.number("lookahead")?, values.flag("rebind")?);
             Ok(Built::path(Pats::new(Bind::Early, lookahead, rebind, probe(values)?)))
         },
@@ -282,7 +282,7 @@ fn pats() -> Entry {
         ],
         source: "OTIAS (Yang et al., 2014); PATS (Gao et al., 2024) after PW-PATS (Du et al., 2026)",
         confidence: Confidence::Medium,
-        build: |values, _| {
+        build: &|values, _| {
             let lookahead = values.number("lookahead")?;
             Ok(Built::path(Pats::new(
                 bind(values)?,
@@ -303,7 +303,7 @@ fn redundant() -> Entry {
         params: vec![most_urgency(), PROBE],
         source: "Linux MPTCP, code",
         confidence: Confidence::High,
-        build: |values, _| {
+        build: &|values, _| {
             let urgency = u8::try_from(values.integer("urgency")?).unwrap_or(7);
             let path = MinRtt::new(values.time("probe")?);
             Ok(Built::path(path).with_reinject(Redundant::new(urgency)))
@@ -322,7 +322,7 @@ fn stms() -> Entry {
         params: vec![PROBE],
         source: "STMS (Shi et al., USENIX ATC 2018), summaries",
         confidence: Confidence::MediumLow,
-        build: |values, _| Ok(Built::path(Stms::new(probe(values)?))),
+        build: &|values, _| Ok(Built::path(Stms::new(probe(values)?))),
     }
 }
 
@@ -339,7 +339,7 @@ fn dems() -> Entry {
         params: vec![tail, PROBE],
         source: "DEMS (Guo et al., MobiCom 2017), summaries",
         confidence: Confidence::Medium,
-        build: |values, _| {
+        build: &|values, _| {
             let built = Built::path(Dems::new(probe(values)?));
             let tail = values.number("tail")?;
             Ok(if tail > 0.0 { built.with_reinject(TailCopies::new(tail)) } else { built })
@@ -365,7 +365,7 @@ fn backup() -> Entry {
         ],
         source: "xquic's backup, minrtt and interop, code",
         confidence: Confidence::High,
-        build: |values, _| {
+        build: &|values, _| {
             let standby = match values.choice("standby")? {
                 "open" => Standby::Open,
                 "last" => Standby::Last,
@@ -385,7 +385,7 @@ fn rap() -> Entry {
         params: vec![PROBE],
         source: "xquic's rap, code",
         confidence: Confidence::High,
-        build: |values, _| Ok(Built::path(Classes::new(Standby::Equal, probe(values)?))),
+        build: &|values, _| Ok(Built::path(Classes::new(Standby::Equal, probe(values)?))),
     }
 }
 
@@ -413,7 +413,7 @@ fn peekaboo() -> Entry {
         ],
         source: "Peekaboo (Wu et al., IEEE JSAC 2020); public Go port, code",
         confidence: Confidence::Medium,
-        build: |values, context| {
+        build: &|values, context| {
             let learning = Learning {
                 alpha: values.number("alpha")?,
                 flip_wait: values.number("epsilon_wait")?,

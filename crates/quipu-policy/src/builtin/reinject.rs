@@ -26,7 +26,7 @@ fn redundant() -> Entry {
         params: vec![most_urgency()],
         source: "Linux MPTCP, code",
         confidence: Confidence::High,
-        build: |values, _| {
+        build: &|values, _| {
             let urgency = u8::try_from(values.integer("urgency")?).unwrap_or(7);
             Ok(Built::reinject(Redundant::new(urgency)))
         },
@@ -87,7 +87,7 @@ fn xlink() -> Entry {
         ],
         source: "XLINK (Zheng et al., SIGCOMM 2021), summaries; xquic's controllers, code",
         confidence: Confidence::MediumHigh,
-        build: |values, _| {
+        build: &|values, _| {
             let paths =
                 CopyPaths { standby: values.flag("standby")?, original: values.flag("original")? };
             Ok(Built::reinject(Xlink::new(need(values)?, paths)))
@@ -104,7 +104,7 @@ fn unprobed() -> Entry {
         params: Vec::new(),
         source: "mp-quic (De Coninck and Bonaventure, CoNEXT 2017), code",
         confidence: Confidence::High,
-        build: |_, _| Ok(Built::reinject(UnprobedCopies::new())),
+        build: &|_, _| Ok(Built::reinject(UnprobedCopies::new())),
     }
 }
 
@@ -118,6 +118,6 @@ fn tail() -> Entry {
         params: vec![most],
         source: "DEMS (Guo et al., MobiCom 2017), summaries",
         confidence: Confidence::Medium,
-        build: |values, _| Ok(Built::reinject(TailCopies::new(values.number("most")?))),
+        build: &|values, _| Ok(Built::reinject(TailCopies::new(values.number("most")?))),
     }
 }

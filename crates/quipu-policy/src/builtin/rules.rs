@@ -48,13 +48,13 @@ pub(super) fn entries() -> Vec<Entry> {
             "one",
             "one stream's bytes per packet",
             "a packet is closed when its stream has no more for it",
-            |_, _| Ok(Built { pack: Some(Pack::One), ..Built::default() }),
+            &|_, _| Ok(Built { pack: Some(Pack::One), ..Built::default() }),
         ),
         pack(
             "many",
             "packets are filled with the turns that follow",
             "a packet is filled with the next turns while they fit",
-            |_, _| Ok(Built { pack: Some(Pack::Many), ..Built::default() }),
+            &|_, _| Ok(Built { pack: Some(Pack::Many), ..Built::default() }),
         ),
         resend(
             "rank",
@@ -62,7 +62,7 @@ pub(super) fn entries() -> Vec<Entry> {
             "lost bytes of a stream go before its fresh ones, in the stream's own turn",
             "our choice",
             ResendRules::RANK,
-            |values, _| Ok(Built::resend(rules(values, false)?)),
+            &|values, _| Ok(Built::resend(rules(values, false)?)),
         ),
         resend(
             "first",
@@ -70,7 +70,7 @@ pub(super) fn entries() -> Vec<Entry> {
             "lost bytes of all streams, oldest loss first, go before all fresh ones",
             "our choice",
             ResendRules::FIRST,
-            |values, _| Ok(Built::resend(rules(values, true)?)),
+            &|values, _| Ok(Built::resend(rules(values, true)?)),
         ),
         resend(
             "mp-quic",
@@ -78,7 +78,7 @@ pub(super) fn entries() -> Vec<Entry> {
             "as first: lost bytes of all streams go before all fresh ones; their path: the path policy's",
             "mp-quic (De Coninck and Bonaventure, CoNEXT 2017), code; within the window, unlike it",
             ResendRules::MP_QUIC,
-            |values, _| Ok(Built::resend(rules(values, true)?)),
+            &|values, _| Ok(Built::resend(rules(values, true)?)),
         ),
         resend(
             "xquic",
@@ -87,7 +87,7 @@ pub(super) fn entries() -> Vec<Entry> {
              a path's bytes in flight are pending again from its second probe timeout in a row",
             "alibaba/xquic, code; when bytes in flight are pending again is our choice",
             ResendRules::XQUIC,
-            |values, _| Ok(Built::resend(rules(values, true)?)),
+            &|values, _| Ok(Built::resend(rules(values, true)?)),
         ),
         resend(
             "picoquic",
@@ -95,7 +95,7 @@ pub(super) fn entries() -> Vec<Entry> {
             "lost bytes go before the fresh ones of their stream, on any open path, the longest unused first",
             "private-octopus/picoquic, code",
             ResendRules::PICOQUIC,
-            |values, _| Ok(Built::resend(rules(values, false)?)),
+            &|values, _| Ok(Built::resend(rules(values, false)?)),
         ),
     ]
 }

@@ -35,7 +35,7 @@ fn orders() -> Vec<Entry> {
             )],
             "code of qdeconinck/mp-quic (frame); our choice (packet)",
             Confidence::High,
-            |values, _| {
+            &|values, _| {
                 Ok(match values.choice("unit")? {
                     "frame" => Built::stream(RoundRobin::new()).with_pack(Pack::Many),
                     _ => Built::stream(RoundRobin::new()),
@@ -50,7 +50,7 @@ fn orders() -> Vec<Entry> {
             vec![retx_first(true)],
             NS3,
             Confidence::High,
-            |values, _| lost_first(Built::stream(ByChunk::fifo()), values),
+            &|values, _| lost_first(Built::stream(ByChunk::fifo()), values),
         ),
         stream(
             "pfifo",
@@ -59,7 +59,7 @@ fn orders() -> Vec<Entry> {
             vec![retx_first(false)],
             NS3,
             Confidence::High,
-            |values, _| lost_first(Built::stream(Ranked::pfifo()), values),
+            &|values, _| lost_first(Built::stream(Ranked::pfifo()), values),
         ),
         stream(
             "edf",
@@ -77,7 +77,7 @@ fn orders() -> Vec<Entry> {
             ],
             NS3,
             Confidence::High,
-            |values, _| lost_first(Built::stream(ByChunk::edf(values.time("latency")?)), values),
+            &|values, _| lost_first(Built::stream(ByChunk::edf(values.time("latency")?)), values),
         ),
     ];
     orders.extend(ranks());
@@ -108,7 +108,7 @@ fn ranks() -> Vec<Entry> {
             "RFC 9218 section 10; code of cloudflare/quiche (mixed=first); our choice \
              (starvation_guard)",
             Confidence::High,
-            |values, _| {
+            &|values, _| {
                 let mixed = match values.choice("mixed")? {
                     "fair" => Mixed::Fair,
                     _ => Mixed::First,
@@ -128,7 +128,7 @@ fn ranks() -> Vec<Entry> {
             )],
             "textbook; the order of PW-PATS (Du et al. 2026)",
             Confidence::High,
-            |values, _| {
+            &|values, _| {
                 let by = match values.choice("by")? {
                     "urgency" => ByPriority::Urgency,
                     _ => ByPriority::Weight,
@@ -152,7 +152,7 @@ fn ranks() -> Vec<Entry> {
             ],
             "textbook (Schrage 1968); our choice (aging)",
             Confidence::High,
-            |values, _| {
+            &|values, _| {
                 let horizon = values.time("horizon")?;
                 let aging = values.flag("aging")?.then_some(horizon);
                 Ok(Built::stream(Ranked::srpt(aging)))
@@ -165,7 +165,7 @@ fn ranks() -> Vec<Entry> {
             Vec::new(),
             "textbook",
             Confidence::High,
-            |_, _| Ok(Built::stream(Ranked::sjf())),
+            &|_, _| Ok(Built::stream(Ranked::sjf())),
         ),
         stream(
             "fsp",
@@ -176,7 +176,7 @@ fn ranks() -> Vec<Entry> {
             "Friedman and Henderson 2003; the order of \"A Multipath QUIC Scheduler for Mobile \
              HTTP/2\" (2019)",
             Confidence::High,
-            |_, _| Ok(Built::stream(FairSojourn::new())),
+            &|_, _| Ok(Built::stream(FairSojourn::new())),
         ),
     ]
 }
@@ -198,7 +198,7 @@ fn shares() -> Vec<Entry> {
             "RFC 7540 section 5.3, start-time fair queueing (fluid); code of three prototypes \
              (quantum)",
             Confidence::High,
-            |values, _| {
+            &|values, _| {
                 Ok(match values.choice("mode")? {
                     "quantum" => Built::stream(QuantumWrr::new()),
                     _ => Built::stream(FluidWrr::new()),
@@ -223,7 +223,7 @@ fn shares() -> Vec<Entry> {
             "Xing et al. 2023 as quoted in \"A Novel Framework for HTTP/2 over MPQUIC\" (2025) and \
              its code; code of ytxing/mpquic-hbes (smooth, low confidence)",
             Confidence::MediumHigh,
-            build_swrr,
+            &build_swrr,
         ),
         stream(
             "dwrr",
@@ -246,7 +246,7 @@ fn shares() -> Vec<Entry> {
             ],
             FRAMEWORK,
             Confidence::Medium,
-            build_dwrr,
+            &build_dwrr,
         ),
     ]
 }

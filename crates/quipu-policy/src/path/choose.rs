@@ -65,7 +65,7 @@ pub fn wait_for(path: &PathView, view: &View<'_>) -> Choice {
 
 /// When a closed path should have opened: when its pacer lets go if there is room, else when its
 /// next acknowledgement is late.
-pub(crate) fn opens_by(path: &PathView, now: Instant) -> Instant {
+pub fn opens_by(path: &PathView, now: Instant) -> Instant {
     if path.release_at > now && path.room() >= path.payload {
         path.release_at
     } else {

@@ -28,7 +28,7 @@ mod weighted;
 
 pub use backup::{Classes, Standby};
 pub use blest::{Blest, Estimate, Lambda};
-pub use choose::{can_wait, eligible, is_promising, rest_unless_stuck, wait_for};
+pub use choose::{can_wait, eligible, is_promising, opens_by, rest_unless_stuck, wait_for};
 pub use dems::Dems;
 pub use ecf::{Backlog, Ecf};
 pub(crate) use ecf::{Race, Verdict};

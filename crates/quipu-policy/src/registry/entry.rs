@@ -29,11 +29,13 @@ pub enum Confidence {
     High,
 }
 
-/// Makes a policy from the values of its parameters.
-pub type Build = fn(&Values, &mut BuildContext) -> Result<Built, BuildError>;
+/// Makes a policy from the values of its parameters. Written as `&|values, context| …`, which lives as long as the
+/// program does; one that is made at run time, of a language beside Rust, is leaked.
+pub type Build =
+    &'static (dyn Fn(&Values, &mut BuildContext) -> Result<Built, BuildError> + Send + Sync);
 
 /// A policy that can be chosen by name.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Entry {
     /// Its name in text: lower-case letters, digits, `-`, `_`.
     pub name: &'static str,
@@ -194,6 +196,16 @@ impl Built {
             Layer::Ack => self.ack.is_some(),
             Layer::Congestion => self.controller.is_some(),
         }
+    }
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry")
+            .field("name", &self.name)
+            .field("layer", &self.layer)
+            .field("params", &self.params)
+            .finish_non_exhaustive()
     }
 }
 

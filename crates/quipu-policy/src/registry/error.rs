@@ -125,6 +125,12 @@ pub enum BuildError {
         /// The layer promised.
         layer: Layer,
     },
+    /// What makes it failed: a constructor in another language.
+    #[error("{reason}")]
+    Failed {
+        /// Why.
+        reason: String,
+    },
     /// Values that are each in range do not go together.
     #[error("{param}={value}: expected {expected}")]
     Invalid {

@@ -69,6 +69,22 @@ impl Registry {
         Ok(())
     }
 
+    /// Adds a policy, in the place of the one of its layer and name if that did not come with this crate: for whoever
+    /// changes a policy while the program runs.
+    ///
+    /// # Errors
+    /// See [`Registry::add`].
+    pub fn put(&mut self, entry: Entry) -> Result<(), AddError> {
+        check_entry(&entry)?;
+        let own = &mut self.entries[self.builtin..];
+        let is_it = |known: &&mut Entry| (known.layer, known.name) == (entry.layer, entry.name);
+        match own.iter_mut().find(is_it) {
+            Some(known) => *known = entry,
+            None => return self.add(entry),
+        }
+        Ok(())
+    }
+
     /// Gives a policy that is here another formula than its entry came with.
     pub fn explain(&mut self, layer: Layer, name: &'static str, formula: &'static str) {
         let is_it = |entry: &&mut Entry| (entry.layer, entry.name) == (layer, name);

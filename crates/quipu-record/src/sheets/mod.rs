@@ -16,7 +16,7 @@ use crate::file::FileError;
 use crate::names::RunNames;
 use crate::place::{PLACE, lead_of};
 use crate::run::RunRecord;
-use crate::tables::{Column, Form, TableFile, Value, columns};
+use crate::tables::{Column, Form, Kind, TableFile, Value, columns};
 use crate::{networks, series};
 
 pub(crate) use sheet::{Always, Sheet, sheet};
@@ -70,12 +70,22 @@ pub(crate) fn runs_columns() -> impl Iterator<Item = &'static str> {
     loads::RUNS.columns.iter().map(|column| &*column.name)
 }
 
+/// All columns of tables of runs and networks.
+fn all_columns() -> impl Iterator<Item = &'static Column> {
+    let columns = sheets().flat_map(|sheet| sheet.columns);
+    columns.chain(&PLACE).chain(&LOAD).chain(&networks::COLUMNS)
+}
+
 /// Names of all columns of tables.
 pub fn known_columns() -> Vec<&'static str> {
-    let columns = sheets().flat_map(|sheet| sheet.columns);
-    let columns = columns.chain(&PLACE).chain(&LOAD).chain(&networks::COLUMNS);
-    let names = columns.map(|column| &*column.name);
+    let names = all_columns().map(|column| &*column.name);
     names.chain(["point", "runs_planned", "runs_finished", "runs_failed"]).collect()
+}
+
+/// What the values of the column of that name are, in whichever table it is; `None` if none has it.
+pub fn column_kind(name: &str) -> Option<Kind> {
+    let mut columns = all_columns().chain(&series::COLUMNS);
+    columns.find(|column| column.name == name).map(|column| column.kind)
 }
 
 /// The tables of a result, open to be written.

@@ -126,7 +126,7 @@ fn entry(name: &'static str, layer: Layer) -> Entry {
         params: vec![Param::integer("n", 1, (1, 5), "a number")],
         source: "our choice",
         confidence: Confidence::High,
-        build: |_, _| Ok(Built::joint(Silent)),
+        build: &|_, _| Ok(Built::joint(Silent)),
     }
 }
 

@@ -1,0 +1,131 @@
+"""Experiments as functions: what `quipu compare`, `run`, `load` and `sweep` do."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from quipu import _quipu, _scenario
+from quipu._results import Results, Verdicts, place
+
+Progress = Callable[[int, int], None]
+
+
+def compare(
+    scenario: Any = None,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    jobs: int | None = None,
+    sort: str | None = None,
+    progress: Progress | None = None,
+    **fields: Any,
+) -> Results:
+    """Loads pages with several schedulers, and compares them.
+
+    `scenario` is a dictionary, TOML, or a file; `fields` change it: `page`, `network`, `stream`, `path`, `joint`, `ack`,
+    `congestion`, `transport`, `browser`, `runs`, `seed`, … by their names in scenarios, where `path="ecf:beta=0.5"`,
+    `path=["minrtt", "ecf"]` and `path=MyPolicy` are all well. `out` is the folder for the results. Runs are made on
+    `jobs` threads, one for each core unless policies are of Python; `progress(made, planned)` is called after each.
+    """
+    text, file = _scenario.build(scenario, fields)
+    folder, keep = place(out)
+    table = _quipu.compare(
+        text, folder, file=file, force=force, jobs=jobs, sort=sort, progress=progress
+    )
+    results = Results(folder, table, keep)
+    failures = results.summary.get("failures", [])
+    if failures:
+        warnings.warn(f"{len(failures)} runs failed: {failures[0]['reason']}", stacklevel=2)
+    return results
+
+
+def run(scenario: Any, **options: Any) -> Results:
+    """Runs an experiment from its file, a dictionary or TOML: pages, flows, or both. Options are those of `compare`."""
+    return compare(scenario, **options)
+
+
+def load(
+    scenario: Any = None,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    run: int = 0,
+    **fields: Any,
+) -> Results:
+    """Loads one page once, as the run number `run`."""
+    fields.setdefault("runs", run + 1)
+    fields.setdefault("stream", "dwrr")
+    fields.setdefault("path", "minrtt")
+    fields.setdefault("baselines", False)
+    text, file = _scenario.build(scenario, fields)
+    folder, keep = place(out)
+    table = _quipu.load(text, folder, file=file, force=force, run=run)
+    return Results(folder, table, keep)
+
+
+def sweep(
+    scenario: Any,
+    *,
+    out: str | os.PathLike[str],
+    force: bool = False,
+    jobs: int | None = None,
+    shard: str | None = None,
+    merge: Iterable[str | os.PathLike[str]] = (),
+    progress: Progress | None = None,
+    **fields: Any,
+) -> Results:
+    """Runs an experiment at every point of a grid, or at random points, in the folder `out`; goes on where it was.
+
+    `shard` is a part of it, such as `"2/4"`. Runs that the folders of `merge` have count as made.
+    """
+    text, file = _scenario.build(scenario, fields)
+    made, missing, failed = _quipu.sweep(
+        text,
+        out,
+        file=file,
+        force=force,
+        jobs=jobs,
+        shard=shard,
+        from_=list(merge),
+        progress=progress,
+    )
+    if failed:
+        warnings.warn(f"{failed} runs failed", stacklevel=2)
+    return Results(out, f"{made} runs made, {missing} missing, {failed} failed\n")
+
+
+def experiments(*names: str) -> list[dict[str, str]]:
+    """The experiments of the papers, all or those that `names` (ids, or beginnings of them) choose."""
+    keys = ("id", "paper", "figure", "title")
+    return [dict(zip(keys, told, strict=True)) for told in _quipu.experiments(list(names))]
+
+
+def reproduce(
+    *names: str,
+    out: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    jobs: int | None = None,
+    quick: bool = False,
+    runs: int | None = None,
+    settings: bool = True,
+    progress: Progress | None = None,
+) -> Verdicts:
+    """Runs experiments of the papers and judges their claims. `runs` limits the runs of each combination, `quick` takes the
+    quick form of each experiment, and `settings=False` leaves out the values that a paper does not tell.
+    """
+    folder, keep = place(out)
+    rules, judged = _quipu.reproduce(
+        list(names),
+        folder,
+        force=force,
+        jobs=jobs,
+        quick=quick,
+        runs=runs,
+        settings=settings,
+        progress=progress,
+    )
+    return Verdicts(folder, rules, json.loads(judged), keep)

@@ -1,0 +1,39 @@
+//! The Python package's native part: experiments as functions, policies as classes.
+//!
+//! From above to below:
+//!
+//! - [`run`]: a comparison, a load, a sweep, from a scenario's text to a folder of results.
+//! - [`reproduce`]: the experiments of the papers, with verdicts.
+//! - [`table`]: tables of results as Arrow streams.
+//! - [`figure`]: the figures of the report as Vega-Lite specifications.
+//! - [`catalogue`]: pages, networks, traces, browsers and policies that come with the program.
+//! - [`policy`]: classes of Python as policies of the engine.
+//! - [`running`]: work that leaves the interpreter to others, and ends at Ctrl-C.
+//!
+//! Not here: what users see of it (`python/quipu`), how scenarios are run (`quipu-lab`, `quipu-study`).
+
+mod catalogue;
+mod command;
+mod error;
+mod figure;
+mod policy;
+mod reproduce;
+mod run;
+mod running;
+mod scenario;
+mod table;
+
+use pyo3::prelude::*;
+
+/// The native part of the package `quipu`.
+#[pymodule]
+fn _quipu(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    error::add(module)?;
+    catalogue::add(module)?;
+    command::add(module)?;
+    figure::add(module)?;
+    policy::add(module)?;
+    reproduce::add(module)?;
+    run::add(module)?;
+    table::add(module)
+}
