@@ -2,13 +2,13 @@
 //!
 //! From above to below:
 //!
-//! - [`run`]: a comparison, a load, a sweep, from a scenario's text to a folder of results.
-//! - [`reproduce`]: the experiments of the papers, with verdicts.
-//! - [`table`]: tables of results as Arrow streams.
-//! - [`figure`]: the figures of the report as Vega-Lite specifications.
-//! - [`catalogue`]: pages, networks, traces, browsers and policies that come with the program.
-//! - [`policy`]: classes of Python as policies of the engine.
-//! - [`running`]: work that leaves the interpreter to others, and ends at Ctrl-C.
+//! - `run`: a comparison, a load, a sweep, from a scenario's text to a folder of results.
+//! - `reproduce`: the experiments of the papers, with verdicts.
+//! - `table`: tables of results as Arrow streams.
+//! - `figure`: the figures of the report as Vega-Lite specifications.
+//! - `catalogue`: pages, networks, traces, browsers and policies that come with the program.
+//! - `policy`: classes of Python as policies of the engine.
+//! - `running`: work that leaves the interpreter to others, and ends at Ctrl-C.
 //!
 //! Not here: what users see of it (`python/quipu`), how scenarios are run (`quipu-lab`, `quipu-study`).
 
