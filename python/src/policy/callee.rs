@@ -9,7 +9,7 @@ use quipu_policy::{Event, StreamKey, View};
 
 use super::event::{self, Handlers};
 use super::session::Session;
-use super::view::Views;
+use super::views::Views;
 
 /// An object that is asked.
 pub(crate) struct Callee {

@@ -1,6 +1,6 @@
 //! Classes of Python as policies: of streams, of paths, of both, of acknowledgements, and congestion controllers.
 //!
-//! [`registry`] makes policies of them; [`view`] is what they may read, [`answer`] what they may say, [`event`] what they
+//! [`registry`] makes policies of them; [`view`] is what they may read, [`views`] when, [`answer`] what they may say, [`event`] what they
 //! are told, and [`callee`] how they are called. [`session`] has the exceptions.
 
 mod ack;
@@ -16,6 +16,7 @@ pub(crate) mod registry;
 pub(crate) mod session;
 mod stream;
 mod view;
+mod views;
 
 use pyo3::prelude::*;
 
@@ -30,6 +31,6 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<view::ParcelObject>()?;
     module.add_class::<view::PathObject>()?;
     module.add_class::<view::StreamObject>()?;
-    module.add_class::<view::ViewObject>()?;
+    module.add_class::<views::ViewObject>()?;
     module.add_function(wrap_pyfunction!(registry::register, module)?)
 }

@@ -1,20 +1,17 @@
-//! What a decision may read, as objects of Python: copies of the engine's views, made for one call and used again.
-//!
-//! Whoever keeps one gets an exception: after the call it is expired, and if anybody still holds it the next call gets
-//! new ones.
+//! Paths, streams and parcels as objects of Python: copies of the engine's views. Each is expired after the call for which
+//! it was filled: [`Views`](super::views::Views).
 
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
 use quipu_base::{Duration, Instant};
-use quipu_policy::path::{eligible, is_promising, opens_by};
+use quipu_policy::path::{is_promising, opens_by};
 use quipu_policy::{
-    Class, ConnView, Parcel, PathKey, PathState, PathStatus, PathView, StreamKey, StreamView, View,
+    Class, Parcel, PathKey, PathState, PathStatus, PathView, StreamKey, StreamView,
 };
 
 use crate::error::ExpiredViewError;
 
 /// Says that an object was used after its call.
-fn expired<T>() -> PyResult<T> {
+pub(super) fn expired<T>() -> PyResult<T> {
     Err(ExpiredViewError::new_err(
         "this view was valid during the call that got it; copy the numbers that are to be kept",
     ))
@@ -33,8 +30,22 @@ pub(crate) struct PathObject {
 }
 
 impl PathObject {
-    fn new() -> PathObject {
+    /// One that shows nothing.
+    pub(super) fn new() -> PathObject {
         PathObject { path: None, now: Instant::ZERO, eligible: false }
+    }
+
+    /// Shows `path` as it is `now`; `eligible` says whether data may take it.
+    pub(super) fn show(&mut self, path: &PathView, now: Instant, eligible: bool) {
+        (self.now, self.eligible) = (now, eligible);
+        match &mut self.path {
+            Some(old) => old.clone_from(path),
+            none => *none = Some(path.clone()),
+        }
+    }
+
+    pub(super) fn expire(&mut self) {
+        self.path = None;
     }
 
     fn read(&self) -> PyResult<&PathView> {
@@ -203,7 +214,7 @@ impl PathObject {
 
 /// One stream that can send.
 #[pyclass(module = "quipu", name = "StreamView")]
-pub(crate) struct StreamObject(Option<StreamView>);
+pub(crate) struct StreamObject(pub(super) Option<StreamView>);
 
 impl StreamObject {
     fn read(&self) -> PyResult<&StreamView> {
@@ -300,6 +311,24 @@ struct ParcelCopy {
 }
 
 impl ParcelObject {
+    /// One that shows nothing.
+    pub(super) fn new() -> ParcelObject {
+        ParcelObject(None)
+    }
+
+    pub(super) fn show(&mut self, parcel: &Parcel<'_>) {
+        self.0 = Some(ParcelCopy {
+            stream: parcel.stream,
+            bytes: parcel.len.0,
+            class: parcel.class,
+            back_fits: parcel.back_fits,
+        });
+    }
+
+    pub(super) fn expire(&mut self) {
+        self.0 = None;
+    }
+
     fn read(&self) -> PyResult<&ParcelCopy> {
         self.0.as_ref().map_or_else(expired, Ok)
     }
@@ -338,207 +367,5 @@ impl ParcelObject {
     #[getter]
     fn back_fits(&self) -> PyResult<bool> {
         Ok(self.read()?.back_fits)
-    }
-}
-
-/// What a decision may read.
-#[pyclass(module = "quipu", name = "View")]
-pub(crate) struct ViewObject {
-    alive: bool,
-    now: Instant,
-    conn: ConnView,
-    paths: Py<PyTuple>,
-    streams: Py<PyTuple>,
-}
-
-impl ViewObject {
-    fn read(&self) -> PyResult<&ViewObject> {
-        if self.alive { Ok(self) } else { expired() }
-    }
-}
-
-#[pymethods]
-impl ViewObject {
-    /// The present, in nanoseconds since the start of the run.
-    #[getter]
-    fn now_ns(&self) -> PyResult<u64> {
-        Ok(self.read()?.now.as_nanos())
-    }
-
-    /// All paths, in order of identifier.
-    #[getter]
-    fn paths(&self, py: Python<'_>) -> PyResult<Py<PyTuple>> {
-        Ok(self.read()?.paths.clone_ref(py))
-    }
-
-    /// The path of that identifier.
-    fn path(&self, py: Python<'_>, id: u32) -> PyResult<Option<Py<PathObject>>> {
-        for path in self.read()?.paths.bind(py).iter() {
-            let path = path.cast_into::<PathObject>()?;
-            if path.borrow().key()?.id.0 == id {
-                return Ok(Some(path.unbind()));
-            }
-        }
-        Ok(None)
-    }
-
-    /// The streams that have something to send, in order of arrival; empty for policies of paths and acknowledgements,
-    /// which do not see them.
-    #[getter]
-    fn streams(&self, py: Python<'_>) -> PyResult<Py<PyTuple>> {
-        Ok(self.read()?.streams.clone_ref(py))
-    }
-
-    /// Connection flow control left, in bytes.
-    #[getter]
-    fn credit_bytes(&self) -> PyResult<u64> {
-        Ok(self.read()?.conn.credit.0)
-    }
-
-    /// Never-sent bytes buffered on all streams.
-    #[getter]
-    fn unsent_bytes(&self) -> PyResult<u64> {
-        Ok(self.read()?.conn.unsent.0)
-    }
-
-    /// Bytes in flight over all paths.
-    #[getter]
-    fn in_flight_bytes(&self) -> PyResult<u64> {
-        Ok(self.read()?.conn.in_flight.0)
-    }
-
-    /// Streams with something to send.
-    #[getter]
-    fn ready(&self) -> PyResult<u32> {
-        Ok(self.read()?.conn.ready)
-    }
-
-    /// How many times connection credit stopped data.
-    #[getter]
-    fn window_blocked(&self) -> PyResult<u64> {
-        Ok(self.read()?.conn.window_blocked)
-    }
-}
-
-/// The objects that one policy gets, call after call.
-pub(crate) struct Views {
-    view: Py<ViewObject>,
-    paths: Vec<Py<PathObject>>,
-    streams: Vec<Py<StreamObject>>,
-    parcel: Py<ParcelObject>,
-    /// How many of `paths` and `streams` the view's tuples have.
-    shown: (usize, usize),
-}
-
-impl Views {
-    pub(crate) fn new(py: Python<'_>) -> PyResult<Views> {
-        let none = || PyTuple::empty(py).unbind();
-        let view = ViewObject {
-            alive: false,
-            now: Instant::ZERO,
-            conn: ConnView::default(),
-            paths: none(),
-            streams: none(),
-        };
-        Ok(Views {
-            view: Py::new(py, view)?,
-            paths: Vec::new(),
-            streams: Vec::new(),
-            parcel: Py::new(py, ParcelObject(None))?,
-            shown: (0, 0),
-        })
-    }
-
-    /// Fills the objects from `view`, with the streams `ready`.
-    pub(crate) fn fill(
-        &mut self,
-        py: Python<'_>,
-        view: &View<'_>,
-        ready: impl Iterator<Item = StreamKey>,
-    ) -> PyResult<()> {
-        let mut paths = 0;
-        let mut may = eligible(view.paths).map(|path| path.key).peekable();
-        for path in view.paths.iter() {
-            if self.paths.len() == paths {
-                self.paths.push(Py::new(py, PathObject::new())?);
-            }
-            let mut object = self.paths[paths].borrow_mut(py);
-            object.now = view.now;
-            object.eligible = may.next_if_eq(&path.key).is_some();
-            match &mut object.path {
-                Some(old) => old.clone_from(path),
-                none => *none = Some(path.clone()),
-            }
-            paths += 1;
-        }
-        let mut streams = 0;
-        for stream in ready.filter_map(|key| view.streams.get(key)) {
-            if self.streams.len() == streams {
-                self.streams.push(Py::new(py, StreamObject(None))?);
-            }
-            self.streams[streams].borrow_mut(py).0 = Some(stream.clone());
-            streams += 1;
-        }
-        let mut object = self.view.borrow_mut(py);
-        object.alive = true;
-        object.now = view.now;
-        object.conn.clone_from(view.conn);
-        if self.shown != (paths, streams) {
-            object.paths = PyTuple::new(py, &self.paths[..paths])?.unbind();
-            object.streams = PyTuple::new(py, &self.streams[..streams])?.unbind();
-            self.shown = (paths, streams);
-        }
-        Ok(())
-    }
-
-    /// The view that was filled.
-    pub(crate) fn view<'py>(&self, py: Python<'py>) -> Bound<'py, ViewObject> {
-        self.view.bind(py).clone()
-    }
-
-    /// `parcel` as an object.
-    pub(crate) fn parcel<'py>(
-        &self,
-        py: Python<'py>,
-        parcel: &Parcel<'_>,
-    ) -> Bound<'py, ParcelObject> {
-        self.parcel.borrow_mut(py).0 = Some(ParcelCopy {
-            stream: parcel.stream,
-            bytes: parcel.len.0,
-            class: parcel.class,
-            back_fits: parcel.back_fits,
-        });
-        self.parcel.bind(py).clone()
-    }
-
-    /// The call is over: whoever has kept an object finds it expired, now and later.
-    pub(crate) fn expire(&mut self, py: Python<'_>) -> PyResult<()> {
-        let (paths, streams) = self.shown;
-        for path in &self.paths[..paths] {
-            path.borrow_mut(py).path = None;
-        }
-        for stream in &self.streams[..streams] {
-            stream.borrow_mut(py).0 = None;
-        }
-        self.parcel.borrow_mut(py).0 = None;
-        self.view.borrow_mut(py).alive = false;
-        if self.is_kept(py) {
-            *self = Views::new(py)?;
-        }
-        Ok(())
-    }
-
-    /// Whether anybody else holds one of the objects.
-    #[expect(deprecated, reason = "what replaces it is unsafe")]
-    fn is_kept(&self, py: Python<'_>) -> bool {
-        let (paths, streams) = self.shown;
-        let view = self.view.borrow(py);
-        // Each path and stream is in a list of ours and in a tuple of the view.
-        self.view.get_refcnt(py) > 2
-            || self.parcel.get_refcnt(py) > 1
-            || view.paths.get_refcnt(py) > 1
-            || view.streams.get_refcnt(py) > 1
-            || self.paths[..paths].iter().any(|path| path.get_refcnt(py) > 2)
-            || self.streams[..streams].iter().any(|stream| stream.get_refcnt(py) > 2)
     }
 }
