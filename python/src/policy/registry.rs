@@ -1,5 +1,6 @@
 //! Classes of Python by name, beside the policies that come with the program.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use pyo3::prelude::*;
@@ -12,7 +13,7 @@ use quipu_policy::registry::{BuildError, Confidence, Domain, Param, Value, Value
 use quipu_policy::{
     BuildContext, Built, Controller, ControllerFactory, Entry, Layer, PolicySpec, Registry,
 };
-use xxhash_rust::xxh3::xxh3_128_with_seed;
+use xxhash_rust::xxh3::{xxh3_128, xxh3_128_with_seed};
 
 use super::ack::PythonAck;
 use super::callee::Callee;
@@ -28,12 +29,13 @@ use crate::error;
 #[derive(Clone)]
 pub(crate) struct Known {
     pub(crate) registry: Registry,
-    /// Hash of the sources of all classes.
-    code: u128,
+    /// Hashes of the sources of all classes, by layer and name.
+    code: BTreeMap<(&'static str, &'static str), u128>,
 }
 
-static KNOWN: LazyLock<Mutex<Known>> =
-    LazyLock::new(|| Mutex::new(Known { registry: Registry::builtin(), code: 0 }));
+static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(|| {
+    Mutex::new(Known { registry: Registry::builtin(), code: BTreeMap::new() })
+});
 
 /// What is known now.
 pub(crate) fn current() -> Known {
@@ -46,7 +48,9 @@ impl Known {
     pub(crate) fn program(&self) -> PyResult<Arc<Program>> {
         let program = quipu_cli::program(&Registry::builtin()).map_err(error::run)?;
         let frame = program.frame().unwrap_or_default();
-        let code = xxh3_128_with_seed(&self.code.to_le_bytes(), frame as u64);
+        let text: String =
+            self.code.iter().map(|((layer, name), code)| format!("{layer} {name} {code:x}\n")).collect();
+        let code = xxh3_128_with_seed(text.as_bytes(), frame as u64);
         Ok(Arc::new(program.with_executable(code)))
     }
 }
@@ -163,9 +167,7 @@ pub(crate) fn register(
     };
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     known.registry.put(entry).map_err(error::scenario)?;
-    // Of a class that was there before, too: what was kept of runs with it stays its own.
-    let text = format!("{layer} {name}\n{code}");
-    known.code = xxh3_128_with_seed(text.as_bytes(), known.code as u64);
+    known.code.insert((layer.name(), name), xxh3_128(code.as_bytes()));
     Ok(())
 }
 
