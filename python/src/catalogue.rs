@@ -49,8 +49,7 @@ fn builtin_traces() -> Vec<(String, String)> {
 /// The browsers that pages can be loaded with: names and what they are.
 #[pyfunction]
 fn builtin_browsers() -> Vec<(String, String)> {
-    let browsers = pages::browsers().into_iter();
-    browsers.map(|(name, _, about)| (name.to_owned(), about)).collect()
+    pages::browsers().map(|(name, _, about)| (name.to_owned(), about)).collect()
 }
 
 /// All policies, or those of one layer: layer, name, what it does, where it is from, and whether it is a class of
@@ -77,19 +76,17 @@ fn describe_policy(name: &str) -> PyResult<String> {
     explain(&registry::current().registry, name).map_err(error::scenario)
 }
 
+/// How a policy stood the suite: its layer, decisions, refused answers, and what went against the rules.
+type Held = (String, u64, u64, Vec<String>);
+
 /// Holds the policies that `text` names to the rules of the seam, in `scripts` random scripts: for each layer its name, how
 /// many decisions were made, how many answers were refused, and what went against the rules.
 #[pyfunction]
-fn check_policy(
-    py: Python<'_>,
-    text: &str,
-    scripts: u32,
-) -> PyResult<Vec<(String, u64, u64, Vec<String>)>> {
+fn check_policy(py: Python<'_>, text: &str, scripts: u32) -> PyResult<Vec<Held>> {
     let session = Session::new();
     let known = registry::current();
-    let (checked, ended) = with_policies(py, &session, || {
-        session.enter(|| check(&known.registry, text, scripts))
-    });
+    let (checked, ended) =
+        with_policies(py, &session, || session.enter(|| check(&known.registry, text, scripts)));
     ended?;
     let checked = checked.map_err(error::scenario)?;
     let told = checked.into_iter().map(|(layer, verdict)| {

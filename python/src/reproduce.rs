@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pyo3::prelude::*;
-use quipu_study::reproduce::{Effort, Job, Place, Progress, Todo, choose, reproduce as judge_all, rules};
+use quipu_study::reproduce::{
+    Effort, Job, Place, Progress, Todo, choose, reproduce as judge_all, rules,
+};
 
 use crate::error;
 use crate::policy::registry;

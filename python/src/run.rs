@@ -140,10 +140,12 @@ fn sweep(
 
 /// The metric of that name.
 fn metric(name: &str) -> PyResult<Metric> {
-    Metric::of_loads().map(|(metric, _)| metric).find(|metric| metric.name() == name).ok_or_else(|| {
-        let known: Vec<&str> = Metric::of_loads().map(|(metric, _)| metric.name()).collect();
-        error::scenario(format!("sort: {name}: expected one of {}", known.join(", ")))
-    })
+    Metric::of_loads().map(|(metric, _)| metric).find(|metric| metric.name() == name).ok_or_else(
+        || {
+            let known: Vec<&str> = Metric::of_loads().map(|(metric, _)| metric.name()).collect();
+            error::scenario(format!("sort: {name}: expected one of {}", known.join(", ")))
+        },
+    )
 }
 
 /// A function of Python's that is told how many of how many runs are made.

@@ -51,7 +51,12 @@ impl Table {
     }
 
     fn __repr__(&self) -> String {
-        format!("<Table {}: {} rows, {} columns>", self.name, self.batch.num_rows(), self.batch.num_columns())
+        format!(
+            "<Table {}: {} rows, {} columns>",
+            self.name,
+            self.batch.num_rows(),
+            self.batch.num_columns()
+        )
     }
 
     /// The rows as a stream of Arrow's C interface.
@@ -120,8 +125,7 @@ impl Growing {
 fn read(path: PathBuf) -> PyResult<Table> {
     let shown = path.display().to_string();
     let unreadable = |reason: String| error::run(format!("cannot read {shown}: {reason}"));
-    let mut file =
-        csv::Reader::from_path(&path).map_err(|error| unreadable(error.to_string()))?;
+    let mut file = csv::Reader::from_path(&path).map_err(|error| unreadable(error.to_string()))?;
     let titles: Vec<String> = file
         .headers()
         .map_err(|error| unreadable(error.to_string()))?

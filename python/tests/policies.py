@@ -70,16 +70,30 @@ class PyEcf(quipu.PathPolicy):
 
 
 class PyRr(quipu.StreamPolicy):
-    """Streams take turns, a packet each."""
+    """Streams take turns of a frame, in order of becoming ready."""
 
     def __init__(self):
-        self.last = -1
+        self.ring = []
+        self.cursor = 0
+
+    def on_ready(self, stream, view):
+        if stream not in self.ring:
+            self.ring.append(stream)
+
+    def on_stopped(self, stream, view):
+        if stream in self.ring:
+            place = self.ring.index(stream)
+            del self.ring[place]
+            if place < self.cursor:
+                self.cursor -= 1
+            if self.cursor == len(self.ring):
+                self.cursor = 0
+
+    on_closed = on_stopped
 
     def next(self, view):
-        after = [stream for stream in view.streams if stream.seq > self.last]
-        return (after or view.streams)[0] if view.streams else None
+        return self.ring[self.cursor] if self.ring else None
 
     def on_taken(self, stream, taken, kind, view):
-        for known in view.streams:
-            if known.id == stream:
-                self.last = known.seq
+        if taken and self.ring and self.ring[self.cursor] == stream:
+            self.cursor = (self.cursor + 1) % len(self.ring)

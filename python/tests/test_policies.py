@@ -1,5 +1,6 @@
 """Policies of Python: the decisions of those that come with the program, and clear errors."""
 
+import csv
 from datetime import timedelta
 
 import pytest
@@ -14,9 +15,8 @@ def rows(results, policy):
     """The lines of the tables of runs, objects and paths about a policy, without its name."""
     lines = []
     for name in ("runs", "objects", "paths"):
-        for line in (results.folder / f"{name}.csv").read_text().splitlines():
-            if policy in line:
-                lines.append(line.replace(policy, ""))
+        with open(results.folder / f"{name}.csv", newline="", encoding="utf-8") as file:
+            lines.extend({**row, "policy": ""} for row in csv.DictReader(file) if row["policy"] == policy)
     assert lines
     return lines
 
@@ -36,9 +36,9 @@ def test_minrtt_and_ecf_in_python_decide_as_those_of_the_program(own, builtin):
     assert rows(results, f"fifo + {mine}") == rows(results, f"fifo + {builtin}")
 
 
-def test_streams_in_turns_decide_as_round_robin_by_packet():
-    results = quipu.compare(**{**SMALL, "stream": ["rr", PyRr]})
-    assert len(results.summary["rows"]) == 2
+def test_streams_in_turns_decide_as_those_of_the_program():
+    results = quipu.compare(**{**SMALL, "page": "framework-youtube", "stream": ["rr:unit=frame", PyRr], "runs": 10})
+    assert rows(results, "py-rr + minrtt") == rows(results, "rr:unit=frame + minrtt")
 
 
 def test_an_exception_ends_the_runs_with_its_traceback():

@@ -65,7 +65,9 @@ pub use replay::{LoadPlace, Replay, Replays, ResultFolder};
 pub use run::{Bounds, ConnectionRecord, End, ObjectRecord, PathRecord, RunRecord, StreamRecord};
 pub use series::{SeriesPart, SeriesRow, join as join_series};
 pub use sharing::{CrossSummary, FlowSummary, LinkSummary, PathShare, Sharing, Spread};
-pub use sheets::{SCENARIO, SUMMARY, Tables, column_kind, known_columns, names as file_names, table_names};
+pub use sheets::{
+    SCENARIO, SUMMARY, Tables, column_kind, known_columns, names as file_names, table_names,
+};
 pub use streams::{StreamSummary, summaries as stream_summaries};
 pub use summary::{Failure, Identical, MetricSummary, RowSummary, Summary};
 pub use tables::{Column, Form, Kind, TableFile, Value};

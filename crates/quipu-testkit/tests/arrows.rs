@@ -51,10 +51,7 @@ const TABLE: [(&str, &[&str]); 23] = [
         ],
     ),
     // Not in `crates/`, where all is built and tested without Python.
-    (
-        "python",
-        &["base", "policy", "record", "scenario", "lab", "study", "report", "cli"],
-    ),
+    ("python", &["base", "policy", "record", "scenario", "lab", "study", "report", "cli"]),
     ("testkit", &["base", "policy", "quic", "qlog", "null-tls", "http", "tokio", "link", "sim"]),
 ];
 

@@ -82,8 +82,7 @@ pub(crate) fn stream_of(
         return stream.borrow().key();
     }
     let id = value.extract::<u64>().ok();
-    id.and_then(known)
-        .ok_or_else(|| Callee::refuse(value, "a stream of the view, or its id"))
+    id.and_then(known).ok_or_else(|| Callee::refuse(value, "a stream of the view, or its id"))
 }
 
 /// A number of bytes; what is negative or no number is refused.

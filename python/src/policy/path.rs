@@ -5,9 +5,7 @@ use std::iter::empty;
 use pyo3::prelude::*;
 use quipu_base::Bytes;
 use quipu_policy::path::{IdleProbe, rest_unless_stuck};
-use quipu_policy::{
-    Choice, Event, Notes, Parcel, PathKey, PathPolicy, PathView, TakeBack, View,
-};
+use quipu_policy::{Choice, Event, Notes, Parcel, PathKey, PathPolicy, PathView, TakeBack, View};
 
 use super::answer::{bytes_of, choice, path_of};
 use super::callee::Callee;

@@ -33,9 +33,8 @@ pub(crate) struct Known {
     code: BTreeMap<(&'static str, &'static str), u128>,
 }
 
-static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(|| {
-    Mutex::new(Known { registry: Registry::builtin(), code: BTreeMap::new() })
-});
+static KNOWN: LazyLock<Mutex<Known>> =
+    LazyLock::new(|| Mutex::new(Known { registry: Registry::builtin(), code: BTreeMap::new() }));
 
 /// What is known now.
 pub(crate) fn current() -> Known {
@@ -48,8 +47,11 @@ impl Known {
     pub(crate) fn program(&self) -> PyResult<Arc<Program>> {
         let program = quipu_cli::program(&Registry::builtin()).map_err(error::run)?;
         let frame = program.frame().unwrap_or_default();
-        let text: String =
-            self.code.iter().map(|((layer, name), code)| format!("{layer} {name} {code:x}\n")).collect();
+        let text: String = self
+            .code
+            .iter()
+            .map(|((layer, name), code)| format!("{layer} {name} {code:x}\n"))
+            .collect();
         let code = xxh3_128_with_seed(text.as_bytes(), frame as u64);
         Ok(Arc::new(program.with_executable(code)))
     }

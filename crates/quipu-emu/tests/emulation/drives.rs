@@ -140,7 +140,8 @@ fn all_drives() {
                 let Ok(recording) = recording else { continue };
                 let (simulated, emulated, void) = both(&recording, seconds);
                 let sum = |counts: &[u64]| counts.iter().skip(1).sum::<u64>();
-                let fastest = simulated.iter().max().map_or(0, |packets| packets * 8 * PACKET as u64);
+                let fastest =
+                    simulated.iter().max().map_or(0, |packets| packets * 8 * PACKET as u64);
                 println!(
                     "| `{}`, {direction} | {} | {} | {} Mbit/s | {} of {} | {} |",
                     trace.name,

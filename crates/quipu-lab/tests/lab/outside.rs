@@ -8,7 +8,7 @@ use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::policies::Registry;
 use quipu_lab::policy::joint::{Planned, Planner};
 use quipu_lab::policy::path::{IdleProbe, eligible, rest_unless_stuck};
-use quipu_lab::policy::registry::Confidence;
+use quipu_lab::policy::registry::{Build, Confidence};
 use quipu_lab::policy::{
     Built, Choice, Entry, Event, Kind, Layer, Notes, Parcel, PathKey, PathPolicy, StreamKey,
     StreamPolicy, Turn, View,
@@ -103,7 +103,7 @@ impl Planner for Both {
 
 fn registry() -> Registry {
     let mut registry = Registry::builtin();
-    let entry = |layer, build| Entry {
+    let entry = |layer, build: Build| Entry {
         name: "own",
         layer,
         about: "a policy from outside",
@@ -114,9 +114,9 @@ fn registry() -> Registry {
         build,
     };
     let own = [
-        entry(Layer::Stream, |_, _| Ok(Built::stream(Numbers::default()))),
-        entry(Layer::Path, |_, _| Ok(Built::path(Nearest::default()))),
-        entry(Layer::Joint, |_, context| {
+        entry(Layer::Stream, &|_, _| Ok(Built::stream(Numbers::default()))),
+        entry(Layer::Path, &|_, _| Ok(Built::path(Nearest::default()))),
+        entry(Layer::Joint, &|_, context| {
             Ok(Built::joint(Planned::of(Both::default(), context.resend, context.pack)))
         }),
     ];
@@ -144,8 +144,9 @@ fn a_policy_that_probes_for_ever_ends_its_run_with_counted_refusals() {
     let mut registry = registry();
     let about = "a policy that probes for ever";
     let entry = registry.get(Layer::Path, "own").unwrap().clone();
-    let build = |_: &_, _: &mut _| Ok(Built::path(Prober));
-    registry.add(Entry { name: "prober", about, build, ..entry }).unwrap();
+    registry
+        .add(Entry { name: "prober", about, build: &|_, _| Ok(Built::path(Prober)), ..entry })
+        .unwrap();
     let mut scenario = Scenario {
         pages: vec!["framework-youtube".to_owned()],
         networks: vec![find_network("wifi+lte-lossy").unwrap()],

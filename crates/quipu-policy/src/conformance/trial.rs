@@ -124,9 +124,13 @@ mod tests {
     fn a_sound_policy_stands_and_a_stubborn_one_is_found_out() {
         let mut registry = Registry::builtin();
         let entry = registry.get(Layer::Path, "minrtt").cloned().unwrap();
-        let build = |_: &_, _: &mut _| Ok(Built::path(Stubborn));
-        let confidence = Confidence::Low;
-        let stubborn = Entry { name: "stubborn", params: Vec::new(), build, confidence, ..entry };
+        let stubborn = Entry {
+            name: "stubborn",
+            params: Vec::new(),
+            build: &|_, _| Ok(Built::path(Stubborn)),
+            confidence: Confidence::Low,
+            ..entry
+        };
         registry.add(stubborn).unwrap();
         let verdict = |text| stands(&PolicySpec::parse(&registry, text).unwrap(), 40).unwrap();
         let sound = verdict("path=minrtt");
