@@ -63,6 +63,19 @@ fn builtin_entries_could_have_been_added_by_anyone() {
 }
 
 #[test]
+fn an_entry_may_take_the_place_of_an_added_one_but_of_no_builtin_one() {
+    let mut registry = registry();
+    registry.put(entry("silent", Layer::Joint)).unwrap();
+    let again = Entry { about: "once more", ..entry("silent", Layer::Joint) };
+    registry.put(again).unwrap();
+    assert_eq!(registry.get(Layer::Joint, "silent").unwrap().about, "once more");
+    assert_eq!(registry.of(Layer::Joint).filter(|entry| entry.name == "silent").count(), 1);
+    let layer = Layer::Path;
+    assert_eq!(registry.put(entry("ecf", layer)), Err(AddError::Exists { layer, name: "ecf" }));
+    assert!(registry.put(entry("Odd", Layer::Path)).is_err());
+}
+
+#[test]
 fn errors_name_what_was_meant() {
     assert_eq!(
         error("stream=fiffo"),
