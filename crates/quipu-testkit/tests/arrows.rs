@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// Each crate of ours with those of ours that it may use, from the ground up.
-const TABLE: [(&str, &[&str]); 23] = [
+const TABLE: [(&str, &[&str]); 24] = [
     // For build scripts, which look at the others as text.
     ("build", &[]),
     ("base", &[]),
     ("policy", &["base"]),
+    ("learned", &["base", "policy"]),
     ("quic", &["base", "policy"]),
     ("null-tls", &["base", "quic"]),
     ("http", &["base", "policy", "quic"]),
@@ -47,11 +48,14 @@ const TABLE: [(&str, &[&str]); 23] = [
         "cli",
         &[
             "base", "record", "recorder", "scenario", "lab", "live", "study", "report", "tokio",
-            "serve", "emu", "build",
+            "serve", "emu", "build", "learned",
         ],
     ),
     // Not in `crates/`, where all is built and tested without Python.
-    ("python", &["base", "policy", "record", "scenario", "lab", "study", "report", "cli"]),
+    (
+        "python",
+        &["base", "policy", "learned", "record", "scenario", "lab", "study", "report", "cli"],
+    ),
     ("testkit", &["base", "policy", "quic", "qlog", "null-tls", "http", "tokio", "link", "sim"]),
 ];
 
