@@ -9,11 +9,12 @@
 
 A scenario is what the command's options and files say: keyword arguments here, a dictionary, or a TOML file. What is
 wrong in one is a `ScenarioError` that names the field, its value and what was expected. Schedulers are classes:
-`PathPolicy`, `StreamPolicy`, `JointPolicy`, `AckPolicy`, `CongestionController`.
+`PathPolicy`, `StreamPolicy`, `JointPolicy`, `AckPolicy`, `CongestionController`. `quipu.envs` has environments of Gymnasium.
 """
 
 from quipu._catalogue import browsers, check_policy, networks, pages, policies, policy, traces
 from quipu._experiments import compare, experiments, load, reproduce, run, sweep
+from quipu._networks import random_networks
 from quipu._policy import (
     AckPolicy,
     CongestionController,
@@ -80,6 +81,7 @@ __all__ = [
     "pages",
     "policies",
     "policy",
+    "random_networks",
     "register",
     "reproduce",
     "run",

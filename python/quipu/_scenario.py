@@ -30,6 +30,9 @@ SHORT = {
     "transport": "transport.profile",
     "tls": "transport.tls",
     "start": "transport.start",
+    # Lists of tables.
+    "flows": "flows",
+    "cross": "cross",
 }
 # Those that are lists, of which one element may stand alone.
 LISTS = {"pages", "networks", "policies.stream", "policies.path", "policies.joint"}

@@ -8,6 +8,7 @@
 //! - `figure`: the figures of the report as Vega-Lite specifications.
 //! - `catalogue`: pages, networks, traces, browsers and policies that come with the program.
 //! - `policy`: classes of Python as policies of the engine.
+//! - `gym`: simulations that stop at every question to an agent.
 //! - `running`: work that leaves the interpreter to others, and ends at Ctrl-C.
 //!
 //! Not here: what users see of it (`python/quipu`), how scenarios are run (`quipu-lab`, `quipu-study`).
@@ -16,6 +17,7 @@ mod catalogue;
 mod command;
 mod error;
 mod figure;
+mod gym;
 mod policy;
 mod reproduce;
 mod run;
@@ -32,6 +34,7 @@ fn _quipu(module: &Bound<'_, PyModule>) -> PyResult<()> {
     catalogue::add(module)?;
     command::add(module)?;
     figure::add(module)?;
+    gym::add(module)?;
     policy::add(module)?;
     reproduce::add(module)?;
     run::add(module)?;

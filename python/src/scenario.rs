@@ -8,7 +8,7 @@ use quipu_lab::plan::Plan;
 use quipu_scenario::{Document, Origin, Scenario};
 
 use crate::error;
-use crate::policy::registry;
+use crate::policy::registry::{self, Known};
 use crate::policy::session::Session;
 
 /// What the text of a scenario is called in messages that is no file.
@@ -40,7 +40,19 @@ pub(crate) fn plan_of(
     origin: &Origin,
     session: &Arc<Session>,
 ) -> PyResult<Plan> {
-    let known = registry::current();
+    plan_with(scenario, origin, session, &registry::current())
+}
+
+/// The plan of `scenario` with the policies that are `known`.
+///
+/// # Errors
+/// See [`plan`].
+pub(crate) fn plan_with(
+    scenario: Scenario,
+    origin: &Origin,
+    session: &Arc<Session>,
+    known: &Known,
+) -> PyResult<Plan> {
     let planned = session.enter(|| Plan::build(scenario, &known.registry));
     if let Some(raised) = session.take() {
         return Err(raised);

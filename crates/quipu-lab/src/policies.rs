@@ -2,7 +2,7 @@
 
 mod words;
 
-use quipu_base::Seed;
+use quipu_base::{Role, Seed};
 use quipu_policy::StreamPolicy;
 use quipu_policy::conformance::{Verdict, stands};
 use quipu_policy::registry::{BuildContext, BuildError, Layer, Part, Policies, PolicySpec};
@@ -430,28 +430,29 @@ fn of_flow(
     PolicySpec::choose(registry, choice)
 }
 
-/// The policies of one end of a connection, whose chance comes from `seed`.
+/// The policies of the end `role` of a connection, whose chance comes from `seed`.
 ///
 /// # Errors
 /// None for a row of a plan, which was built once before.
 pub(crate) fn build(
     spec: &PolicySpec,
     initial_window: u32,
-    seed: Seed,
+    (role, seed): (Role, Seed),
 ) -> Result<Policies, SpecError> {
     let mut context = BuildContext::new(seed);
+    context.role = Some(role);
     context.initial_window = initial_window;
     spec.build(&context)
 }
 
-/// The stream policy alone of one end, for HTTP over one byte stream.
+/// The stream policy alone of the end `role`, for HTTP over one byte stream.
 ///
 /// # Errors
 /// If there is none, in a joint choice. None for a row of a plan.
 pub(crate) fn build_stream(
     spec: &PolicySpec,
     initial_window: u32,
-    seed: Seed,
+    (role, seed): (Role, Seed),
 ) -> Result<Box<dyn StreamPolicy>, SpecError> {
     let layer = Layer::Stream;
     let missing = || SpecError::Build {
@@ -459,6 +460,7 @@ pub(crate) fn build_stream(
         error: BuildError::Missing { layer },
     };
     let mut context = BuildContext::new(seed);
+    context.role = Some(role);
     context.initial_window = initial_window;
     let built = spec.part(layer).ok_or_else(missing)?.build(&mut context)?;
     built.stream.ok_or_else(missing)

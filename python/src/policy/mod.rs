@@ -11,7 +11,7 @@ mod event;
 mod joint;
 mod path;
 mod random;
-mod ready;
+pub(crate) mod ready;
 pub(crate) mod registry;
 pub(crate) mod session;
 mod stream;

@@ -103,10 +103,11 @@ impl<'a> ConnectionPlan<'a> {
         let seed = self.seed.child(name, 0);
         let spec = self.spec.clone();
         let window = self.initial_window;
-        build(&spec, window, seed)?;
+        build(&spec, window, (role, seed))?;
         let meter = self.meter.clone().filter(|_| !role.is_client());
         Ok(Arc::new(move || {
-            let mut policies = build(&spec, window, seed).expect("the same was built a moment ago");
+            let mut policies =
+                build(&spec, window, (role, seed)).expect("the same was built a moment ago");
             if let Some(meter) = &meter {
                 policies.joint = meter.timed(policies.joint);
             }

@@ -75,7 +75,7 @@ pub(super) fn mux(
     let name = if role.is_client() { "client.http" } else { "server.http" };
     let transport = &setting.scenario().transport;
     let seed = page_seed(setting.plan, setting.cell, line).child(name, 0);
-    let policy = build_stream(&setting.row().spec, transport.initial_window, seed)?;
+    let policy = build_stream(&setting.row().spec, transport.initial_window, (role, seed))?;
     Ok(Some(Mux::new(role, config(transport), policy)))
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use quipu_base::{Random, Seed};
+use quipu_base::{Random, Role, Seed};
 
 use super::error::BuildError;
 use super::layer::Layer;
@@ -64,6 +64,8 @@ pub struct Entry {
 pub struct BuildContext {
     /// The seed of the connection end that the policy will serve.
     pub seed: Seed,
+    /// Which end that is; `None` if it is not known, or the policy is made to see whether it can be.
+    pub role: Option<Role>,
     /// Initial congestion window in packets.
     pub initial_window: u32,
     /// How lost bytes go again; for joint policies that serve them.
@@ -103,6 +105,7 @@ impl BuildContext {
     pub fn new(seed: Seed) -> Self {
         BuildContext {
             seed,
+            role: None,
             initial_window: 10,
             resend: ResendRules::default(),
             pack: Pack::default(),
