@@ -48,22 +48,21 @@ class PyEcf(quipu.PathPolicy):
     def faster_than(self, slow, view):
         fast, least = None, None
         for path in view.paths:
-            if path.is_eligible and path.is_promising and path.srtt_ns is not None:
-                if least is None or path.srtt_ns < least:
-                    fast, least = path, path.srtt_ns
-        if fast is None or fast.id == slow.id or fast.pto_count > 0:
+            srtt = path.srtt_ns
+            if srtt is not None and (least is None or srtt < least) and path.is_promising and path.is_eligible:
+                fast, least = path, srtt
+        if fast is None or fast is slow or fast.pto_count > 0 or slow.srtt_ns is None or least > slow.srtt_ns:
             return None
-        return fast if slow.srtt_ns is not None and least <= slow.srtt_ns else None
+        return fast
 
     def waits(self, fast, slow, unsent):
-        rtt_fast, rtt_slow = float(fast.srtt_ns), float(slow.srtt_ns)
-        delta = float(max(fast.rttvar_ns, slow.rttvar_ns))
-        cwnd_fast, cwnd_slow = float(max(fast.cwnd_bytes, 1)), float(max(slow.cwnd_bytes, 1))
+        rtt_fast, rtt_slow = fast.srtt_ns, slow.srtt_ns
+        delta = max(fast.rttvar_ns, slow.rttvar_ns)
         patience = self.beta if self.waiting_for == fast.id else 0.0
-        if (1.0 + unsent / cwnd_fast) * rtt_fast >= (1.0 + patience) * (rtt_slow + delta):
+        if (1.0 + unsent / (fast.cwnd_bytes or 1)) * rtt_fast >= (1.0 + patience) * (rtt_slow + delta):
             self.waiting_for = None
             return False
-        if unsent / cwnd_slow * rtt_slow >= 2.0 * rtt_fast + delta:
+        if unsent / (slow.cwnd_bytes or 1) * rtt_slow >= 2.0 * rtt_fast + delta:
             self.waiting_for = fast.id
             return True
         return False

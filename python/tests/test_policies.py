@@ -21,21 +21,6 @@ def rows(results, policy):
     return lines
 
 
-@pytest.mark.parametrize(("own", "builtin"), [(PyMinRtt, "minrtt"), (PyEcf, "ecf")])
-def test_minrtt_and_ecf_in_python_decide_as_those_of_the_program(own, builtin):
-    mine = quipu.register(own)
-    results = quipu.compare(
-        page=["dojo-demo", "pandas-merging", "framework-google", "framework-youtube", "sphinx-manual"],
-        network=["wifi+lte", "dsl+lte"],
-        stream="fifo",
-        path=[builtin, mine],
-        baselines=False,
-        runs=10,
-    )
-    assert len(results.runs) == 200
-    assert rows(results, f"fifo + {mine}") == rows(results, f"fifo + {builtin}")
-
-
 def test_streams_in_turns_decide_as_those_of_the_program():
     results = quipu.compare(**{**SMALL, "page": "framework-youtube", "stream": ["rr:unit=frame", PyRr], "runs": 10})
     assert rows(results, "py-rr + minrtt") == rows(results, "rr:unit=frame + minrtt")
@@ -66,6 +51,27 @@ def test_a_kept_view_raises():
         quipu.compare(**SMALL, path=Keeps)
     with pytest.raises(quipu.ExpiredViewError):
         kept[0].now_ns
+
+
+@pytest.mark.parametrize("part", ["parcel", "path", "paths", "view"])
+def test_whatever_part_of_a_view_is_kept_expires(part):
+    kept, numbers = [], []
+
+    class Keeps(quipu.PathPolicy):
+        def select(self, parcel, view):
+            parts = {"parcel": parcel, "path": view.paths[-1], "paths": view.paths, "view": view}
+            kept.append(parts[part])
+            numbers.append((parcel.bytes, view.now_ns, [path.id for path in view.paths]))
+            return next((path for path in view.paths if path.is_open), None)
+
+    quipu.compare(**SMALL, path=Keeps)
+    assert len(kept) == len(numbers) > 100
+    # Those of one call are not those of another, all of which are expired.
+    assert len({id(it) for it in kept}) == len(kept)
+    for it in kept:
+        first = it[0] if part == "paths" else it
+        with pytest.raises(quipu.ExpiredViewError):
+            first.bytes if part == "parcel" else first.now_ns if part == "view" else first.id
 
 
 @pytest.mark.parametrize("answer", ["wifi", 7, 1.5, [0]])

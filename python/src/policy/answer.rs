@@ -62,7 +62,7 @@ impl Wait {
 /// The path that `value` is: a view of it, or its identifier.
 pub(crate) fn path_of(value: &Bound<'_, PyAny>, view: &View<'_>) -> PyResult<PathKey> {
     if let Ok(path) = value.cast::<PathObject>() {
-        return path.borrow().key();
+        return path.get().key();
     }
     let id = value.extract::<u32>().ok();
     let known = id.and_then(|id| view.paths.by_id(quipu_base::PathId(id)));
@@ -79,7 +79,7 @@ pub(crate) fn stream_of(
     known: impl Fn(u64) -> Option<StreamKey>,
 ) -> PyResult<StreamKey> {
     if let Ok(stream) = value.cast::<StreamObject>() {
-        return stream.borrow().key();
+        return stream.get().key();
     }
     let id = value.extract::<u64>().ok();
     id.and_then(known).ok_or_else(|| Callee::refuse(value, "a stream of the view, or its id"))
@@ -97,7 +97,7 @@ pub(crate) fn choice(value: &Bound<'_, PyAny>, view: &View<'_>) -> PyResult<Choi
         return Ok(Choice::None);
     }
     if let Ok(path) = value.cast::<PathObject>() {
-        return path.borrow().key().map(Choice::Now);
+        return path.get().key().map(Choice::Now);
     }
     if let Ok(wait) = value.cast::<Wait>() {
         let (until, on) = wait.get().read(py, view)?;

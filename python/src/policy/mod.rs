@@ -14,6 +14,7 @@ mod random;
 pub(crate) mod ready;
 pub(crate) mod registry;
 pub(crate) mod session;
+mod shown;
 mod stream;
 mod view;
 mod views;

@@ -47,7 +47,7 @@ impl PathPolicy for PythonPath {
     fn select(&mut self, parcel: &Parcel<'_>, view: &View<'_>, _notes: &mut Notes) -> Choice {
         let select = &self.select;
         let answer = self.callee.ask(view, empty(), |py, views| {
-            let answer = select.call1(py, (views.parcel(py, parcel), views.view(py)))?;
+            let answer = select.call1(py, views.parcel_and_view(parcel))?;
             choice(answer.bind(py), view)
         });
         match answer {

@@ -1,29 +1,59 @@
 //! What a decision may read, as objects of Python: copies of the engine's views, made for one call and used again.
 //!
-//! Whoever keeps one gets an exception: after the call it is expired, and if anybody still holds it the next call gets
-//! new ones.
+//! Whoever keeps one gets an exception: if anybody still holds an object after the call, all are expired, and the next call
+//! gets new ones. Objects that nobody holds need not be expired, as nobody can read them.
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use quipu_base::Instant;
 use quipu_policy::path::eligible;
-use quipu_policy::{ConnView, Parcel, StreamKey, View};
+use quipu_policy::{Parcel, StreamKey, View};
 
-use super::view::{ParcelObject, PathObject, StreamObject, expired};
+use super::shown::{Life, Number};
+use super::view::{ParcelObject, PathObject, StreamObject};
 
 /// What a decision may read.
-#[pyclass(module = "quipu", name = "View")]
+#[pyclass(frozen, module = "quipu", name = "View")]
 pub(crate) struct ViewObject {
-    alive: bool,
-    now: Instant,
-    conn: ConnView,
+    life: Life,
+    now: Number,
+    credit: Number,
+    unsent: Number,
+    in_flight: Number,
+    ready: Number,
+    window_blocked: Number,
     paths: Py<PyTuple>,
     streams: Py<PyTuple>,
 }
 
 impl ViewObject {
+    /// One of these paths and streams, which shows nothing yet.
+    fn new(paths: Py<PyTuple>, streams: Py<PyTuple>) -> ViewObject {
+        ViewObject {
+            life: Life::default(),
+            now: Number::default(),
+            credit: Number::default(),
+            unsent: Number::default(),
+            in_flight: Number::default(),
+            ready: Number::default(),
+            window_blocked: Number::default(),
+            paths,
+            streams,
+        }
+    }
+
+    /// Shows what `view` says of the connection.
+    fn show(&self, view: &View<'_>) {
+        self.life.begin();
+        self.now.set(view.now.as_nanos());
+        self.credit.set(view.conn.credit.0);
+        self.unsent.set(view.conn.unsent.0);
+        self.in_flight.set(view.conn.in_flight.0);
+        self.ready.set(view.conn.ready.into());
+        self.window_blocked.set(view.conn.window_blocked);
+    }
+
     fn read(&self) -> PyResult<&ViewObject> {
-        if self.alive { Ok(self) } else { expired() }
+        self.life.check().map(|()| self)
     }
 }
 
@@ -32,7 +62,7 @@ impl ViewObject {
     /// The present, in nanoseconds since the start of the run.
     #[getter]
     fn now_ns(&self) -> PyResult<u64> {
-        Ok(self.read()?.now.as_nanos())
+        Ok(self.read()?.now.get())
     }
 
     /// All paths, in order of identifier.
@@ -45,7 +75,7 @@ impl ViewObject {
     fn path(&self, py: Python<'_>, id: u32) -> PyResult<Option<Py<PathObject>>> {
         for path in self.read()?.paths.bind(py).iter() {
             let path = path.cast_into::<PathObject>()?;
-            if path.borrow().key()?.id.0 == id {
+            if path.get().key()?.id.0 == id {
                 return Ok(Some(path.unbind()));
             }
         }
@@ -62,61 +92,64 @@ impl ViewObject {
     /// Connection flow control left, in bytes.
     #[getter]
     fn credit_bytes(&self) -> PyResult<u64> {
-        Ok(self.read()?.conn.credit.0)
+        Ok(self.read()?.credit.get())
     }
 
     /// Never-sent bytes buffered on all streams.
     #[getter]
     fn unsent_bytes(&self) -> PyResult<u64> {
-        Ok(self.read()?.conn.unsent.0)
+        Ok(self.read()?.unsent.get())
     }
 
     /// Bytes in flight over all paths.
     #[getter]
     fn in_flight_bytes(&self) -> PyResult<u64> {
-        Ok(self.read()?.conn.in_flight.0)
+        Ok(self.read()?.in_flight.get())
     }
 
     /// Streams with something to send.
     #[getter]
-    fn ready(&self) -> PyResult<u32> {
-        Ok(self.read()?.conn.ready)
+    fn ready(&self) -> PyResult<u64> {
+        Ok(self.read()?.ready.get())
     }
 
     /// How many times connection credit stopped data.
     #[getter]
     fn window_blocked(&self) -> PyResult<u64> {
-        Ok(self.read()?.conn.window_blocked)
+        Ok(self.read()?.window_blocked.get())
     }
 }
 
 /// The objects that one policy gets, call after call.
 pub(crate) struct Views {
     view: Py<ViewObject>,
+    parcel: Py<ParcelObject>,
+    /// Both, as arguments of `select`.
+    both: Py<PyTuple>,
     paths: Vec<Py<PathObject>>,
     streams: Vec<Py<StreamObject>>,
-    parcel: Py<ParcelObject>,
     /// How many of `paths` and `streams` the view's tuples have.
     shown: (usize, usize),
 }
 
 impl Views {
     pub(crate) fn new(py: Python<'_>) -> PyResult<Views> {
-        let none = || PyTuple::empty(py).unbind();
-        let view = ViewObject {
-            alive: false,
-            now: Instant::ZERO,
-            conn: ConnView::default(),
-            paths: none(),
-            streams: none(),
-        };
-        Ok(Views {
-            view: Py::new(py, view)?,
-            paths: Vec::new(),
-            streams: Vec::new(),
-            parcel: Py::new(py, ParcelObject::new())?,
-            shown: (0, 0),
-        })
+        Views::of(py, Vec::new(), Vec::new(), (0, 0))
+    }
+
+    /// With a view of the first of these paths and streams, as many as `shown` says.
+    fn of(
+        py: Python<'_>,
+        paths: Vec<Py<PathObject>>,
+        streams: Vec<Py<StreamObject>>,
+        shown: (usize, usize),
+    ) -> PyResult<Views> {
+        let seen = PyTuple::new(py, &paths[..shown.0])?.unbind();
+        let ready = PyTuple::new(py, &streams[..shown.1])?.unbind();
+        let view = Py::new(py, ViewObject::new(seen, ready))?;
+        let parcel = Py::new(py, ParcelObject::default())?;
+        let both = PyTuple::new(py, [parcel.as_any(), view.as_any()])?.unbind();
+        Ok(Views { view, parcel, both, paths, streams, shown })
     }
 
     /// Fills the objects from `view`, with the streams `ready`.
@@ -130,29 +163,25 @@ impl Views {
         let mut may = eligible(view.paths).map(|path| path.key).peekable();
         for path in view.paths.iter() {
             if self.paths.len() == paths {
-                self.paths.push(Py::new(py, PathObject::new())?);
+                self.paths.push(Py::new(py, PathObject::default())?);
             }
             let eligible = may.next_if_eq(&path.key).is_some();
-            self.paths[paths].borrow_mut(py).show(path, view.now, eligible);
+            self.paths[paths].get().show(path, view.now, eligible);
             paths += 1;
         }
         let mut streams = 0;
         for stream in ready.filter_map(|key| view.streams.get(key)) {
             if self.streams.len() == streams {
-                self.streams.push(Py::new(py, StreamObject(None))?);
+                self.streams.push(Py::new(py, StreamObject::default())?);
             }
-            self.streams[streams].borrow_mut(py).0 = Some(stream.clone());
+            self.streams[streams].get().show(stream);
             streams += 1;
         }
-        let mut object = self.view.borrow_mut(py);
-        object.alive = true;
-        object.now = view.now;
-        object.conn.clone_from(view.conn);
         if self.shown != (paths, streams) {
-            object.paths = PyTuple::new(py, &self.paths[..paths])?.unbind();
-            object.streams = PyTuple::new(py, &self.streams[..streams])?.unbind();
-            self.shown = (paths, streams);
+            let had = (std::mem::take(&mut self.paths), std::mem::take(&mut self.streams));
+            *self = Views::of(py, had.0, had.1, (paths, streams))?;
         }
+        self.view.get().show(view);
         Ok(())
     }
 
@@ -167,24 +196,27 @@ impl Views {
         py: Python<'py>,
         parcel: &Parcel<'_>,
     ) -> Bound<'py, ParcelObject> {
-        self.parcel.borrow_mut(py).show(parcel);
+        self.parcel.get().show(parcel);
         self.parcel.bind(py).clone()
+    }
+
+    /// `parcel` as an object, and the view: the arguments of `select`.
+    pub(crate) fn parcel_and_view(&self, parcel: &Parcel<'_>) -> &Py<PyTuple> {
+        self.parcel.get().show(parcel);
+        &self.both
     }
 
     /// The call is over: whoever has kept an object finds it expired, now and later.
     pub(crate) fn expire(&mut self, py: Python<'_>) -> PyResult<()> {
+        if !self.is_kept(py) {
+            return Ok(());
+        }
         let (paths, streams) = self.shown;
-        for path in &self.paths[..paths] {
-            path.borrow_mut(py).expire();
-        }
-        for stream in &self.streams[..streams] {
-            stream.borrow_mut(py).0 = None;
-        }
-        self.parcel.borrow_mut(py).expire();
-        self.view.borrow_mut(py).alive = false;
-        if self.is_kept(py) {
-            *self = Views::new(py)?;
-        }
+        self.paths[..paths].iter().for_each(|path| path.get().life.end());
+        self.streams[..streams].iter().for_each(|stream| stream.get().life.end());
+        self.parcel.get().life.end();
+        self.view.get().life.end();
+        *self = Views::new(py)?;
         Ok(())
     }
 
@@ -192,12 +224,13 @@ impl Views {
     #[expect(deprecated, reason = "what replaces it is unsafe")]
     fn is_kept(&self, py: Python<'_>) -> bool {
         let (paths, streams) = self.shown;
-        let view = self.view.borrow(py);
-        // Each path and stream is in a list of ours and in a tuple of the view.
+        let view = self.view.get();
+        // View, parcel, paths and streams are each here and in a tuple. There is but one empty tuple, which all hold.
         self.view.get_refcnt(py) > 2
-            || self.parcel.get_refcnt(py) > 1
-            || view.paths.get_refcnt(py) > 1
-            || view.streams.get_refcnt(py) > 1
+            || self.parcel.get_refcnt(py) > 2
+            || self.both.get_refcnt(py) > 1
+            || (paths > 0 && view.paths.get_refcnt(py) > 1)
+            || (streams > 0 && view.streams.get_refcnt(py) > 1)
             || self.paths[..paths].iter().any(|path| path.get_refcnt(py) > 2)
             || self.streams[..streams].iter().any(|stream| stream.get_refcnt(py) > 2)
     }
