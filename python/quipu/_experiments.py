@@ -10,6 +10,7 @@ from typing import Any
 
 from quipu import _quipu, _scenario
 from quipu._results import Results, Verdicts, place
+from quipu._world import world_of
 
 Progress = Callable[[int, int], None]
 
@@ -21,6 +22,7 @@ def compare(
     force: bool = False,
     jobs: int | None = None,
     sort: str | None = None,
+    world: str = "simulated",
     progress: Progress | None = None,
     **fields: Any,
 ) -> Results:
@@ -30,11 +32,22 @@ def compare(
     `congestion`, `transport`, `browser`, `runs`, `seed`, … by their names in scenarios, where `path="ecf:beta=0.5"`,
     `path=["minrtt", "ecf"]` and `path=MyPolicy` are all well. `out` is the folder for the results. Runs are made on
     `jobs` threads, one for each core unless policies are of Python; `progress(made, planned)` is called after each.
+
+    `world="emulated"` makes the runs in real time over emulated links, one after the other, on Linux. It takes root, or a
+    process with a single thread whose user may make namespaces. Hosts are processes of their own, which import the classes of
+    policies by their modules.
     """
     text, file = _scenario.build(scenario, fields)
     folder, keep = place(out)
     table = _quipu.compare(
-        text, folder, file=file, force=force, jobs=jobs, sort=sort, progress=progress
+        text,
+        folder,
+        world=world_of(world),
+        file=file,
+        force=force,
+        jobs=jobs,
+        sort=sort,
+        progress=progress,
     )
     results = Results(folder, table, keep)
     failures = results.summary.get("failures", [])
@@ -54,16 +67,17 @@ def load(
     out: str | os.PathLike[str] | None = None,
     force: bool = False,
     run: int = 0,
+    world: str = "simulated",
     **fields: Any,
 ) -> Results:
-    """Loads one page once, as the run number `run`."""
+    """Loads one page once, as the run number `run`. `world` is as in `compare`."""
     fields.setdefault("runs", run + 1)
     fields.setdefault("stream", "dwrr")
     fields.setdefault("path", "minrtt")
     fields.setdefault("baselines", False)
     text, file = _scenario.build(scenario, fields)
     folder, keep = place(out)
-    table = _quipu.load(text, folder, file=file, force=force, run=run)
+    table = _quipu.load(text, folder, world=world_of(world), file=file, force=force, run=run)
     return Results(folder, table, keep)
 
 
@@ -112,15 +126,18 @@ def reproduce(
     quick: bool = False,
     runs: int | None = None,
     settings: bool = True,
+    world: str = "simulated",
     progress: Progress | None = None,
 ) -> Verdicts:
     """Runs experiments of the papers and judges their claims. `runs` limits the runs of each combination, `quick` takes the
-    quick form of each experiment, and `settings=False` leaves out the values that a paper does not tell.
+    quick form of each experiment, and `settings=False` leaves out the values that a paper does not tell. `world` is as in
+    `compare`; before emulated runs come simulated ones, whose judgements are in `simulated`.
     """
     folder, keep = place(out)
-    rules, judged = _quipu.reproduce(
+    rules, judged, simulated = _quipu.reproduce(
         list(names),
         folder,
+        world=world_of(world),
         force=force,
         jobs=jobs,
         quick=quick,
@@ -128,4 +145,5 @@ def reproduce(
         settings=settings,
         progress=progress,
     )
-    return Verdicts(folder, rules, json.loads(judged), keep)
+    there = None if simulated is None else json.loads(simulated)
+    return Verdicts(folder, rules, json.loads(judged), keep, simulated=there)

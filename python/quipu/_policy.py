@@ -152,6 +152,10 @@ def _code(cls: type[_Policy]) -> str:
         return repr(sorted((name, repr(value)) for name, value in vars(cls).items()))
 
 
+# The classes that can be chosen, by layer and name.
+REGISTERED: dict[tuple[str, str], type[_Policy]] = {}
+
+
 def register(cls: type[_Policy]) -> str:
     """Makes a class a policy that can be chosen by name, in every function and in the command, and returns the name. A
     class of the same name that was there before gives way. Functions do it by themselves for classes that they are given.
@@ -173,4 +177,5 @@ def register(cls: type[_Policy]) -> str:
         params=_params(cls),
         code=_code(cls),
     )
+    REGISTERED[cls.layer, name] = cls
     return name

@@ -167,6 +167,7 @@ def compare(
     scenario: str,
     out: Folder,
     *,
+    world: dict[str, Any],
     file: Folder | None = None,
     force: bool = False,
     jobs: int | None = None,
@@ -174,7 +175,13 @@ def compare(
     progress: Progress | None = None,
 ) -> str: ...
 def load(
-    scenario: str, out: Folder, *, file: Folder | None = None, force: bool = False, run: int = 0
+    scenario: str,
+    out: Folder,
+    *,
+    world: dict[str, Any],
+    file: Folder | None = None,
+    force: bool = False,
+    run: int = 0,
 ) -> str: ...
 def sweep(
     scenario: str,
@@ -192,13 +199,14 @@ def reproduce(
     names: list[str],
     out: Folder,
     *,
+    world: dict[str, Any],
     force: bool = False,
     jobs: int | None = None,
     quick: bool = False,
     runs: int | None = None,
     settings: bool = True,
     progress: Progress | None = None,
-) -> tuple[str, str]: ...
+) -> tuple[str, str, str | None]: ...
 def figures(folder: Folder) -> list[tuple[str, str, str]]: ...
 def write_report(folder: Folder, file: Folder) -> list[str]: ...
 def builtin_pages() -> list[tuple[str, str]]: ...

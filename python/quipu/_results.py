@@ -87,9 +87,18 @@ class Results:
 class Verdicts:
     """What came of experiments of the papers: a verdict on each of their claims."""
 
-    def __init__(self, folder: str | os.PathLike[str], rules: str, judged: list[dict[str, Any]], keep: Any = None) -> None:
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        rules: str,
+        judged: list[dict[str, Any]],
+        keep: Any = None,
+        simulated: list[dict[str, Any]] | None = None,
+    ) -> None:
         self.folder = File(folder)
         self.judged = judged
+        # What was judged of the same in the simulator, if these runs were emulated.
+        self.simulated = simulated
         self._rules = rules
         self._keep = keep
 

@@ -9,6 +9,7 @@
 //! - `catalogue`: pages, networks, traces, browsers and policies that come with the program.
 //! - `policy`: classes of Python as policies of the engine.
 //! - `gym`: simulations that stop at every question to an agent.
+//! - `world`: whether runs are simulated, or made over emulated links.
 //! - `running`: work that leaves the interpreter to others, and ends at Ctrl-C.
 //!
 //! Not here: what users see of it (`python/quipu`), how scenarios are run (`quipu-lab`, `quipu-study`).
@@ -24,6 +25,7 @@ mod run;
 mod running;
 mod scenario;
 mod table;
+mod world;
 
 use pyo3::prelude::*;
 

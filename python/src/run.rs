@@ -17,6 +17,7 @@ use crate::policy::registry;
 use crate::policy::session::Session;
 use crate::running::with_policies;
 use crate::scenario::{document, plan};
+use crate::world::{Runs, World};
 
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(compare, module)?)?;
@@ -26,12 +27,13 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// Runs the scenario, writes its results into the folder `out`, and returns the tables that the command prints.
 #[pyfunction]
-#[pyo3(signature = (scenario, out, *, file=None, force=false, jobs=None, sort=None, progress=None))]
+#[pyo3(signature = (scenario, out, *, world, file=None, force=false, jobs=None, sort=None, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "each is named where it is called")]
 fn compare(
     py: Python<'_>,
     scenario: &str,
     out: PathBuf,
+    mut world: World,
     file: Option<PathBuf>,
     force: bool,
     jobs: Option<usize>,
@@ -40,8 +42,11 @@ fn compare(
 ) -> PyResult<String> {
     let session = Session::new();
     let plan = plan(document(scenario, file.as_deref()), &session)?;
+    world.check(&plan, jobs)?;
     let order = Order { sort: sort.map(metric).transpose()?, top: None };
     let output = Output::prepare(&out, force).map_err(error::scenario)?;
+    let runs = world.runs()?;
+    let plan = Runs::of(runs.as_ref(), plan);
     let counted = Told::new(progress, plan.cells().count());
     let jobs = if registry::uses_python(&plan) { Some(1) } else { jobs };
     let (batch, ended) = with_policies(py, &session, || {
@@ -49,9 +54,12 @@ fn compare(
         let one = |_: &Plan, cell| {
             session.enter(|| registry::attached(&plan, || runner.run_into(Some(&output), cell)))
         };
-        run_all(&plan, jobs, &plan.stop, &|done| counted.tell(done, &session), &one)
+        let tell = |done| counted.tell(done, &session);
+        Runs::around(runs.as_ref(), &plan, output.folder(), || {
+            run_all(&plan, jobs, &plan.stop, &tell, &one)
+        })
     });
-    let batch: Batch = batch.map_err(error::run)?;
+    let batch: Batch = batch?.map_err(error::run)?;
     // What is finished is kept at Ctrl-C, and lost if a policy failed, which decided something in all of it.
     if ended.is_ok() || !session.has_failed() {
         write(output, &plan, &batch.finished, &batch.summary).map_err(error::run)?;
@@ -62,11 +70,12 @@ fn compare(
 
 /// Loads the one page of the scenario once, as its run number `run`, and writes the results into the folder `out`.
 #[pyfunction]
-#[pyo3(signature = (scenario, out, *, file=None, force=false, run=0))]
+#[pyo3(signature = (scenario, out, *, world, file=None, force=false, run=0))]
 fn load(
     py: Python<'_>,
     scenario: &str,
     out: PathBuf,
+    mut world: World,
     file: Option<PathBuf>,
     force: bool,
     run: u32,
@@ -78,14 +87,19 @@ fn load(
         let what = "one load takes one page, one network and one choice of policies";
         return Err(error::scenario(what));
     }
+    world.check(&plan, None)?;
     let output = Output::prepare(&out, force).map_err(error::scenario)?;
+    let runs = world.runs()?;
+    let plan = Runs::of(runs.as_ref(), plan);
     let cell = Cell { page: 0, network: 0, policy: 0, run };
     let (records, ended) = with_policies(py, &session, || {
         let runner = Runner::new(&plan);
-        session.enter(|| registry::attached(&plan, || runner.run_into(Some(&output), cell)))
+        Runs::around(runs.as_ref(), &plan, output.folder(), || {
+            session.enter(|| registry::attached(&plan, || runner.run_into(Some(&output), cell)))
+        })
     });
     ended?;
-    let records = records.map_err(error::run)?;
+    let records = records?.map_err(error::run)?;
     let finished: Vec<_> = records.into_iter().map(|record| (cell, record)).collect();
     let summary = summary(&plan, &finished, Vec::new());
     write(output, &plan, &finished, &summary).map_err(error::run)?;

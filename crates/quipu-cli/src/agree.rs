@@ -32,7 +32,7 @@ pub(crate) fn run(options: &AgreeOptions, own: &Own<'_>) -> Result<(), Failure> 
     let asked = options.scenario.host.as_deref().unwrap_or(HERE);
     let named = if asked == HERE { None } else { Some(costs_of(asked)?) };
     let given = given(options)?;
-    world::check(&given.scenario, own)?;
+    world::check(&given.scenario, &own.stacks)?;
     page_loads::check_simulated(&given.scenario)?;
     let output = scenario::prepare_output(&given.scenario, options.out.as_deref(), options.force)?;
     let emulator = Emulator::new(options.priority, None)?;

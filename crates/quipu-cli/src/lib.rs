@@ -2,7 +2,8 @@
 //!
 //! [`run`] takes the policies that it knows, so that a program of one's own can be the same command
 //! with policies of one's own beside the built-in ones: `examples/my_scheduler.rs`. [`run_with`] takes
-//! stacks of other libraries, too, for emulated loads: `interop/stacks`.
+//! stacks of other libraries, too, for emulated loads: `interop/stacks`. [`EmulatedRuns`] makes emulated loads for programs
+//! that are more than the command.
 
 mod agree;
 mod args;
@@ -16,6 +17,7 @@ mod elsewhere;
 mod emulate;
 #[cfg(target_os = "linux")]
 mod emulated;
+mod emulated_runs;
 mod events;
 mod failure;
 mod fetch;
@@ -52,6 +54,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+pub use emulated_runs::{EmulatedRuns, EmulationError, SIMULATED};
 pub use quipu_lab::{base, policy};
 
 use quipu_lab::policies::Registry;

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::process::Command;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use quipu_lab::policies::Registry;
 use quipu_lab::program::{BuiltFrom, Program};
@@ -15,11 +15,11 @@ use crate::terminal::Terminal;
 pub(crate) const BUILT_FROM: BuiltFrom = include!(concat!(env!("OUT_DIR"), "/built_from.rs"));
 
 /// What starts this program, with its first arguments, if that is not the file that runs.
-static STARTED_BY: OnceLock<Vec<OsString>> = OnceLock::new();
+static STARTED_BY: RwLock<Vec<OsString>> = RwLock::new(Vec::new());
 
-/// From now on, this program is started by `command`, a file and its first arguments. The first call counts.
+/// From now on, this program is started by `command`, a file and its first arguments.
 pub(crate) fn is_started_by(command: Vec<OsString>) {
-    STARTED_BY.get_or_init(|| command);
+    *STARTED_BY.write().unwrap_or_else(PoisonError::into_inner) = command;
 }
 
 /// What starts this program once more.
@@ -27,7 +27,7 @@ pub(crate) fn is_started_by(command: Vec<OsString>) {
 /// # Errors
 /// If the system does not say what file it is.
 pub(crate) fn command() -> Result<Command, Failure> {
-    match STARTED_BY.get().and_then(|command| command.split_first()) {
+    match STARTED_BY.read().unwrap_or_else(PoisonError::into_inner).split_first() {
         Some((file, arguments)) => {
             let mut command = Command::new(file);
             command.args(arguments);

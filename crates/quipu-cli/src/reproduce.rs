@@ -14,13 +14,11 @@ use quipu_study::reproduce::{
 };
 
 use crate::args::ReproduceOptions;
+use crate::emulated_runs::SIMULATED;
 use crate::failure::Failure;
 use crate::own::Own;
 use crate::terminal::{Format, Terminal, json};
 use crate::{progress, stop, world};
-
-/// The folder of simulated runs, beside emulated ones.
-const SIMULATED: &str = "simulated";
 
 pub(crate) fn run(options: &ReproduceOptions, own: &Own<'_>) -> Result<(), Failure> {
     if let Some(file) = &options.check_docs {
@@ -54,7 +52,9 @@ pub(crate) fn run(options: &ReproduceOptions, own: &Own<'_>) -> Result<(), Failu
     };
     let jobs = planned(maker.as_ref())?;
     if emulator.is_some() {
-        jobs.iter().flat_map(Job::plans).try_for_each(|plan| world::check(&plan.scenario, own))?;
+        jobs.iter()
+            .flat_map(Job::plans)
+            .try_for_each(|plan| world::check(&plan.scenario, &own.stacks))?;
     }
     let docs = match &options.docs {
         Some(file) => Some((file, page_before(file, &options.names, &jobs)?)),

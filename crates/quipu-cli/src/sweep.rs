@@ -48,7 +48,10 @@ pub(crate) fn run(options: &SweepOptions, own: &Own<'_>) -> Result<(), Failure> 
             (options.jobs.is_some(), "--jobs", "none, as one load is made after the other,"),
             (options.dry_run, "--dry-run", "none"),
         ])?;
-        sweep.points.iter().try_for_each(|point| world::check(&point.plan.scenario, own))?;
+        sweep
+            .points
+            .iter()
+            .try_for_each(|point| world::check(&point.plan.scenario, &own.stacks))?;
         sweep = sweep.emulated(&world::as_maker(emulator));
     } else {
         sweep

@@ -12,6 +12,7 @@ pub(crate) use crate::elsewhere::Emulator;
 #[cfg(target_os = "linux")]
 pub(crate) use crate::emulated::Emulator;
 use crate::failure::Failure;
+use crate::foreign::ForeignStacks;
 use crate::own::Own;
 use crate::scenario::Given;
 use crate::{batch, logs, page_loads, scenario, stop};
@@ -44,7 +45,7 @@ pub(crate) fn run_emulated(
         (*range, "--range", "none"),
         (qlog_runs.is_some(), "--qlog-runs", "none"),
     ])?;
-    check(&given.scenario, own)?;
+    check(&given.scenario, &own.stacks)?;
     let output = scenario::prepare_output(&given.scenario, out.as_deref(), *force)?;
     let logs = logs::of_real_time(&options.logs, "quipu")?;
     let emulator = Emulator::new(priority, logs)?;
@@ -69,12 +70,12 @@ pub(crate) fn refuse_simulated<const N: usize>(
     })
 }
 
-/// Checks that a scenario asks for nothing that only simulated runs can be, nor for a stack that this program does not
-/// have.
+/// Checks that a scenario asks for nothing that only simulated runs can be, nor for a stack beside `stacks`, those of other
+/// libraries that this program has.
 ///
 /// # Errors
 /// If it does.
-pub(crate) fn check(scenario: &Scenario, own: &Own<'_>) -> Result<(), Failure> {
+pub(crate) fn check(scenario: &Scenario, stacks: &ForeignStacks) -> Result<(), Failure> {
     let usual = Scenario::default();
     let transport = &scenario.transport;
     let refused = [
@@ -94,7 +95,7 @@ pub(crate) fn check(scenario: &Scenario, own: &Own<'_>) -> Result<(), Failure> {
     refuse_simulated(refused)?;
     page_loads::check_load(scenario, page_loads::EMULATED)?;
     check_browsers(scenario)?;
-    own.stacks.check(scenario)
+    stacks.check(scenario)
 }
 
 /// Checks that a scenario with a browser among its stacks asks for nothing that only the model of one can be.

@@ -63,9 +63,10 @@ pub(crate) fn uses_python(plan: &Plan) -> bool {
     !specs.flat_map(PolicySpec::parts).all(|part| part.is_builtin())
 }
 
-/// Does `run` of `plan`, holding the interpreter all the while if it is needed for every packet.
+/// Does `run` of `plan`, holding the interpreter all the while if it is needed for every packet: not where other processes
+/// make the runs.
 pub(crate) fn attached<T>(plan: &Plan, run: impl FnOnce() -> T) -> T {
-    if uses_python(plan) { Python::attach(|_| run()) } else { run() }
+    if plan.maker.is_none() && uses_python(plan) { Python::attach(|_| run()) } else { run() }
 }
 
 /// A parameter as Python describes it: name, kind, default, least, greatest, choices, what it does.

@@ -62,7 +62,7 @@ fn emulated(
         (host.is_some(), "--host", "none, as hosts are real,"),
         (options.har.is_some(), "--har", "none"),
     ])?;
-    world::check(&given.scenario, own)?;
+    world::check(&given.scenario, &own.stacks)?;
     let logs = logs::of_real_time(&options.logs, "quipu load")?;
     let emulator = world::Emulator::new(priority, logs)?;
     let plan = plan(options, given, own)?.emulated(world::as_maker(&emulator));

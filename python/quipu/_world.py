@@ -1,0 +1,50 @@
+"""In which world runs are made: in virtual time, or over emulated links, between processes of their own."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+from quipu import _policy, _quipu
+
+# Starts the command with this process's folders of modules. The command's arguments follow.
+STARTER = "import sys; sys.path[:] = {folders!r}; from quipu.__main__ import main; sys.exit(main())"
+
+
+def class_of(module: str, name: str) -> Any:
+    """The object `name`, such as `Outer.Inner`, of a module, which is imported for it."""
+    found: Any = importlib.import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def can_be_imported(cls: type) -> bool:
+    """Whether another process gets the same class by its module and its name."""
+    if cls.__module__ == "__main__":
+        return False
+    try:
+        return class_of(cls.__module__, cls.__qualname__) is cls
+    except (AttributeError, ImportError):
+        return False
+
+
+def world_of(name: str) -> dict[str, Any]:
+    """What `compare`, `load` and `reproduce` of the native part take for the world of that name: what starts the processes of
+    emulated hosts, and which policies of Python they can import: layer, name, module and class.
+    """
+    if name == "simulated":
+        return {"started_by": None, "known": []}
+    if name != "emulated":
+        raise _quipu.ScenarioError(f"world: {name!r}: expected 'simulated' or 'emulated'")
+    # Hosts are started in the same folder, but relative names of modules' folders need not last.
+    folders = [os.path.abspath(folder) for folder in sys.path]
+    started_by = [sys.executable, "-c", STARTER.format(folders=folders)]
+    known = [
+        (layer, name, f"{cls.__module__}:{cls.__qualname__}")
+        for (layer, name), cls in _policy.REGISTERED.items()
+        if can_be_imported(cls)
+    ]
+    return {"started_by": started_by, "known": known}
