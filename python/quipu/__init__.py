@@ -15,6 +15,7 @@ wrong in one is a `ScenarioError` that names the field, its value and what was e
 from quipu._catalogue import browsers, check_policy, networks, pages, policies, policy, traces
 from quipu._experiments import compare, experiments, load, reproduce, run, sweep
 from quipu._networks import random_networks
+from quipu._live import Fetched, Server, fetch, serve
 from quipu._policy import (
     AckPolicy,
     CongestionController,
@@ -49,6 +50,7 @@ __all__ = [
     "CongestionController",
     "CongestionEvent",
     "ExpiredViewError",
+    "Fetched",
     "Figure",
     "FromBack",
     "JointPolicy",
@@ -65,6 +67,7 @@ __all__ = [
     "RunError",
     "ScenarioError",
     "Send",
+    "Server",
     "StreamPolicy",
     "StreamView",
     "Table",
@@ -75,6 +78,7 @@ __all__ = [
     "check_policy",
     "compare",
     "experiments",
+    "fetch",
     "load",
     "networks",
     "open_results",
@@ -85,6 +89,7 @@ __all__ = [
     "register",
     "reproduce",
     "run",
+    "serve",
     "sweep",
     "traces",
 ]

@@ -9,7 +9,7 @@ from typing import Any
 
 from quipu import _policy, _quipu
 
-# Starts the command with this process's folders of modules. The command's arguments follow.
+# Starts the command, whose arguments follow.
 STARTER = "import sys; sys.path[:] = {folders!r}; from quipu.__main__ import main; sys.exit(main())"
 
 
@@ -31,6 +31,18 @@ def can_be_imported(cls: type) -> bool:
         return False
 
 
+def import_name(cls: type) -> str:
+    """What the command's `--import` takes for a class."""
+    return f"{cls.__module__}:{cls.__qualname__}"
+
+
+def starter() -> list[str]:
+    """What starts the command, by file and first arguments, with this process's folders of modules."""
+    # It is started in the same folder, but relative names need not last.
+    folders = [os.path.abspath(folder) for folder in sys.path]
+    return [sys.executable, "-c", STARTER.format(folders=folders)]
+
+
 def world_of(name: str) -> dict[str, Any]:
     """What `compare`, `load` and `reproduce` of the native part take for the world of that name: what starts the processes of
     emulated hosts, and which policies of Python they can import: layer, name, module and class.
@@ -39,12 +51,9 @@ def world_of(name: str) -> dict[str, Any]:
         return {"started_by": None, "known": []}
     if name != "emulated":
         raise _quipu.ScenarioError(f"world: {name!r}: expected 'simulated' or 'emulated'")
-    # Hosts are started in the same folder, but relative names of modules' folders need not last.
-    folders = [os.path.abspath(folder) for folder in sys.path]
-    started_by = [sys.executable, "-c", STARTER.format(folders=folders)]
     known = [
-        (layer, name, f"{cls.__module__}:{cls.__qualname__}")
+        (layer, name, import_name(cls))
         for (layer, name), cls in _policy.REGISTERED.items()
         if can_be_imported(cls)
     ]
-    return {"started_by": started_by, "known": known}
+    return {"started_by": starter(), "known": known}
