@@ -110,7 +110,7 @@ const ALL: &str = "all";
 /// if the scenario has none, and [`PATH_ALONE`], which there does what every path policy does.
 ///
 /// `all` stands for every policy of its layer, with its defaults; what does not go together is left
-/// out then. `all` for streams and for paths, with no joint policy named, means these too.
+/// out then, and so is what needs a file. `all` for streams and for paths, with no joint policy named, means these too.
 ///
 /// # Errors
 /// If a policy is unknown, its parameters are wrong, or policies that were named do not go together.
@@ -225,7 +225,8 @@ fn expand<'a>(list: &'a [String], layer: Layer, registry: &'a Registry) -> Vec<N
     let mut named = Vec::new();
     for text in list {
         if text == ALL {
-            let names = registry.of(layer).map(|entry| entry.name);
+            let alone = registry.of(layer).filter(|entry| !entry.needs_file());
+            let names = alone.map(|entry| entry.name);
             named.extend(names.map(|text| Named { text, from_all: true }));
         } else {
             named.push(Named { text, from_all: false });

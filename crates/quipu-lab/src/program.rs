@@ -2,7 +2,7 @@
 //!
 //! What is kept of earlier runs is used again as long as this program would make the same. So a run is keyed
 //! by hashes of the code that decides it: of the sources of everything but the policies, and of the sources of
-//! each policy that it names. They depend neither on the commit nor on machine or profile. A policy of a
+//! each policy that it names, and of the contents of the files that these are made of. They depend neither on the commit nor on machine or profile. A policy of a
 //! registry of one's own is in no such hash: it stands for the whole executable, which any edit changes. So
 //! does everything where nothing is known of sources.
 
@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 
 use quipu_policy::registry::{Part, PolicySpec, Registry};
 use quipu_record::Provenance;
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 /// The version of this program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -79,6 +79,9 @@ impl Program {
         let mut text = format!("{:032x}", self.frame()?);
         for part in specs.into_iter().flat_map(PolicySpec::parts) {
             text.push_str(&format!(" {:032x}", self.code_of_part(part)?));
+            for file in part.values().files() {
+                text.push_str(&format!(" {:032x}", xxh3_128(file.bytes())));
+            }
         }
         Some(text)
     }
@@ -149,7 +152,7 @@ fn executable() -> io::Result<u128> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quipu_policy::registry::Layer;
+    use quipu_policy::registry::{Layer, Param};
 
     const BUILT_FROM: BuiltFrom = BuiltFrom {
         commit: "c-dirty",
@@ -199,6 +202,27 @@ mod tests {
         assert_eq!(code(&before, "ecf"), code(&after, "ecf"));
         assert_ne!(code(&before, "mine"), code(&after, "mine"));
         assert_eq!(code(&after, "mine"), code(&after.clone(), "mine"));
+    }
+
+    #[test]
+    fn another_content_of_a_policys_file_is_another_program() {
+        let mut registry = Registry::builtin();
+        let like = registry.get(Layer::Path, "minrtt").unwrap().clone();
+        let params = [like.params.clone(), vec![Param::file("file", "what it is made of")]];
+        let entry = quipu_policy::Entry { name: "of-file", params: params.concat(), ..like };
+        registry.add_builtin(entry).unwrap();
+        let program = Program::new(BUILT_FROM, &registry).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("policy");
+        let text = format!("of-file:file={}", file.display());
+        let code = |contents: &str| {
+            std::fs::write(&file, contents).unwrap();
+            let spec = PolicySpec::choose(&registry, [(Layer::Path, &*text)]).unwrap();
+            program.code_of([&spec]).unwrap()
+        };
+        let (first, second, again) = (code("1"), code("2"), code("1"));
+        assert_ne!(first, second);
+        assert_eq!(first, again);
     }
 
     #[test]

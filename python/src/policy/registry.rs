@@ -201,6 +201,7 @@ fn named<'py>(py: Python<'py>, values: &Values) -> PyResult<Bound<'py, PyDict>> 
             Value::Time(value) => {
                 named.set_item(name, std::time::Duration::from_nanos(value.as_nanos()))?;
             }
+            Value::File(file) => named.set_item(name, file.as_ref().map(|file| file.name()))?,
         }
     }
     Ok(named)

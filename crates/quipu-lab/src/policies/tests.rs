@@ -34,6 +34,23 @@ fn all_stands_for_every_policy_of_a_layer() {
 }
 
 #[test]
+fn all_leaves_out_what_needs_a_file() {
+    let mut registry = Registry::builtin();
+    let like = registry.get(Layer::Path, "minrtt").unwrap().clone();
+    let params = vec![quipu_policy::registry::Param::file("file", "what it is made of")];
+    registry.add(quipu_policy::Entry { name: "of-file", params, ..like }).unwrap();
+    let mut scenario = Scenario::default();
+    scenario.policies.stream = names(&["fifo"]);
+    scenario.policies.path = names(&["all"]);
+    scenario.policies.baselines = false;
+    let all = rows(&scenario, &[], &registry).unwrap();
+    assert_eq!(all.len(), count(Layer::Path));
+    scenario.policies.path = names(&["of-file"]);
+    let error = rows(&scenario, &[], &registry).unwrap_err().to_string();
+    assert!(error.contains("of-file needs a file: expected of-file:file=FILE"), "{error}");
+}
+
+#[test]
 fn all_streams_with_all_paths_are_all_pairs_and_all_joint_policies() {
     let all = |joint: &[&str]| {
         let joint = names(joint);

@@ -3,7 +3,7 @@
 use quipu_policy::registry::{Layer, Registry, SpecError};
 use quipu_scenario::{Finding, PolicyError, PolicyLayer, ScenarioError};
 
-/// Names of the policies of a layer, in order of registration.
+/// Names of the policies of a layer that can be chosen by them alone, in order of registration.
 pub fn names(registry: &Registry, layer: PolicyLayer) -> Vec<String> {
     let layer = match layer {
         PolicyLayer::Stream => Layer::Stream,
@@ -15,7 +15,8 @@ pub fn names(registry: &Registry, layer: PolicyLayer) -> Vec<String> {
         PolicyLayer::Resend => Layer::Resend,
         PolicyLayer::Reinject => Layer::Reinject,
     };
-    registry.of(layer).map(|entry| entry.name.to_owned()).collect()
+    let alone = registry.of(layer).filter(|entry| !entry.needs_file());
+    alone.map(|entry| entry.name.to_owned()).collect()
 }
 
 /// `error` as an error of the scenario that has the text.
@@ -38,6 +39,9 @@ fn finding(error: &SpecError) -> Finding {
                 false => format!("one of {}", hint.valid.join(", ")),
             };
             Finding::new("", found, expected).near(hint.nearest.as_deref())
+        }
+        SpecError::NeedsFile { policy, param } => {
+            Finding::new("", policy, format!("{policy}:{param}=FILE"))
         }
         SpecError::BadValue { policy, param, value, expected } => {
             Finding::new("", format!("{policy}: {param}={value}"), expected)

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::entry::Entry;
 use super::error::SpecError;
+use super::param::Value;
 use super::{Registry, nearest};
 
 impl Registry {
@@ -36,7 +37,11 @@ impl Registry {
             let _ = writeln!(text, "  parameters:");
         }
         for param in &entry.params {
-            let _ = writeln!(text, "    {}={} ({})", param.name, param.default, param.domain);
+            let default = match &param.default {
+                Value::File(None) => "FILE".to_owned(),
+                default => default.to_string(),
+            };
+            let _ = writeln!(text, "    {}={default} ({})", param.name, param.domain);
             let _ = writeln!(text, "      {}", param.about);
         }
         text

@@ -6,7 +6,7 @@ use quipu_base::{Random, Role, Seed};
 
 use super::error::BuildError;
 use super::layer::Layer;
-use super::param::{Param, Values};
+use super::param::{Param, Value, Values};
 use crate::ack::AckPolicy;
 use crate::congestion::ControllerFactory;
 use crate::joint::Joint;
@@ -96,6 +96,14 @@ pub struct Built {
     pub resend: Option<ResendRules>,
     /// True if a stream policy asks that lost bytes go before all fresh ones.
     pub lost_first: bool,
+}
+
+impl Entry {
+    /// True if it is made of a file, and there is none by default: its name alone chooses nothing, and it is none of
+    /// `all`.
+    pub fn needs_file(&self) -> bool {
+        self.params.iter().any(|param| param.default == Value::File(None))
+    }
 }
 
 impl BuildContext {

@@ -75,6 +75,14 @@ pub enum SpecError {
         /// What was expected.
         expected: String,
     },
+    /// A policy that is made of a file, without one.
+    #[error("{policy} needs a file: expected {policy}:{param}=FILE")]
+    NeedsFile {
+        /// The policy.
+        policy: String,
+        /// The parameter that names the file.
+        param: &'static str,
+    },
     /// Given twice.
     #[error("{what} is given twice")]
     Repeated {

@@ -23,6 +23,7 @@ use strsim::damerau_levenshtein;
 mod describe;
 mod entry;
 mod error;
+mod file;
 mod layer;
 mod param;
 mod part;
@@ -30,6 +31,7 @@ mod spec;
 
 pub use entry::{Build, BuildContext, Built, Confidence, Entry};
 pub use error::{AddError, BuildError, Hint, SpecError};
+pub use file::{FileError, PolicyFile};
 pub use layer::Layer;
 pub use param::{Domain, Param, Value, Values};
 pub use part::Part;
@@ -39,7 +41,7 @@ pub use spec::{Policies, PolicySpec};
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
     entries: Vec<Entry>,
-    /// How many of the entries, from the first on, came with this crate.
+    /// How many of the entries, from the first on, came with the program.
     builtin: usize,
 }
 
@@ -69,7 +71,29 @@ impl Registry {
         Ok(())
     }
 
-    /// Adds a policy, in the place of the one of its layer and name if that did not come with this crate: for whoever
+    /// Adds a policy of another crate that comes with the program, behind those of this crate. What is kept of earlier
+    /// runs depends on hashes of the program's sources, so that crate's must be among them: see `quipu-build`.
+    ///
+    /// # Errors
+    /// See [`Registry::add`].
+    pub fn add_builtin(&mut self, entry: Entry) -> Result<(), AddError> {
+        self.add(entry)?;
+        self.entries[self.builtin..].rotate_right(1);
+        self.builtin += 1;
+        Ok(())
+    }
+
+    /// The same without policies that are made of files: for choices of strangers, who must not make this machine read
+    /// files that they name.
+    #[must_use]
+    pub fn without_files(&self) -> Self {
+        let is_kept =
+            |entry: &&Entry| entry.params.iter().all(|param| param.domain != Domain::File);
+        let builtin = self.entries[..self.builtin].iter().filter(is_kept).count();
+        Registry { entries: self.entries.iter().filter(is_kept).cloned().collect(), builtin }
+    }
+
+    /// Adds a policy, in the place of the one of its layer and name if that did not come with the program: for whoever
     /// changes a policy while the program runs.
     ///
     /// # Errors
@@ -103,7 +127,7 @@ impl Registry {
         self.of(layer).find(|entry| entry.name == name)
     }
 
-    /// Whether `entry` came with this crate, and was not added to the registry.
+    /// Whether `entry` came with the program: with this crate, or by [`Registry::add_builtin`].
     pub fn is_builtin(&self, entry: &Entry) -> bool {
         let mut builtin = self.entries[..self.builtin].iter();
         builtin.any(|known| (known.layer, known.name) == (entry.layer, entry.name))
@@ -133,7 +157,7 @@ fn check_entry(entry: &Entry) -> Result<(), AddError> {
     }
     for (index, param) in entry.params.iter().enumerate() {
         let twice = entry.params[..index].iter().any(|other| other.name == param.name);
-        if twice || !param.domain.holds(param.default) {
+        if twice || !param.domain.holds(&param.default) {
             return Err(AddError::Param { policy: entry.name, param: param.name });
         }
     }
@@ -150,4 +174,78 @@ fn nearest<'a>(name: &str, valid: impl Iterator<Item = &'a str>) -> Hint {
         .filter(|&(distance, candidate)| distance <= 1 + candidate.chars().count() / 3)
         .map(|(_, candidate)| candidate.clone());
     Hint { nearest, valid }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path::{IdleProbe, MinRtt};
+
+    fn entry(name: &'static str, params: Vec<Param>) -> Entry {
+        Entry {
+            name,
+            layer: Layer::Path,
+            about: "for tests",
+            formula: "as minrtt",
+            params,
+            source: "our choice",
+            confidence: Confidence::High,
+            build: &|values, _| {
+                values.file("file")?;
+                Ok(Built::path(MinRtt::new(IdleProbe::INTERVAL)))
+            },
+        }
+    }
+
+    fn of_file() -> Entry {
+        entry("of-file", vec![Param::file("file", "what it is made of")])
+    }
+
+    #[test]
+    fn a_policy_of_a_file_needs_one() {
+        let mut registry = Registry::builtin();
+        registry.add(of_file()).unwrap();
+        assert!(registry.get(Layer::Path, "of-file").unwrap().needs_file());
+        assert!(Registry::builtin().iter().all(|entry| !entry.needs_file()));
+        let read = |text: &str| Part::read(&registry, Layer::Path, text);
+        assert_eq!(
+            read("of-file").unwrap_err().to_string(),
+            "of-file needs a file: expected of-file:file=FILE"
+        );
+        let error = read("of-file:file=no-such-file").unwrap_err().to_string();
+        let expected = "of-file: file=no-such-file: expected a file that can be read: ";
+        assert!(error.starts_with(expected), "{error}");
+        let part = read("of-file:file=Cargo.toml").unwrap();
+        assert_eq!(part.to_string(), "of-file:file=Cargo.toml");
+        assert_eq!(part.full_text(), part.to_string());
+        let file = part.values().files().next().unwrap();
+        assert!(file.bytes().starts_with(b"[package]"));
+        assert!(registry.describe("of-file").unwrap().contains("    file=FILE (a file)\n"));
+    }
+
+    #[test]
+    fn strangers_choose_among_policies_without_files() {
+        let mut registry = Registry::builtin();
+        registry.add(of_file()).unwrap();
+        registry.add(entry("own", Vec::new())).unwrap();
+        registry.add_builtin(entry("came-along", Vec::new())).unwrap();
+        let without = registry.without_files();
+        assert_eq!(without.iter().count() + 1, registry.iter().count());
+        let error = Part::read(&without, Layer::Path, "of-file:file=Cargo.toml").unwrap_err();
+        assert!(matches!(error, SpecError::UnknownPolicy { .. }), "{error}");
+        let is_builtin = |name| without.is_builtin(without.get(Layer::Path, name).unwrap());
+        assert!(is_builtin("minrtt") && is_builtin("came-along") && !is_builtin("own"));
+    }
+
+    #[test]
+    fn a_policy_that_comes_with_the_program_gives_way_to_none() {
+        let mut registry = Registry::builtin();
+        registry.add(entry("own", Vec::new())).unwrap();
+        registry.add_builtin(entry("came-along", Vec::new())).unwrap();
+        let names: Vec<&str> = registry.of(Layer::Path).map(|entry| entry.name).collect();
+        assert!(names.ends_with(&["came-along", "own"]), "{names:?}");
+        let again = || entry("came-along", Vec::new());
+        assert!(matches!(registry.put(again()), Err(AddError::Exists { .. })));
+        assert!(matches!(registry.add_builtin(again()), Err(AddError::Exists { .. })));
+    }
 }

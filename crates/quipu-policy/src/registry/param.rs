@@ -5,6 +5,7 @@ use std::fmt;
 use quipu_base::Duration;
 
 use super::error::{BuildError, SpecError};
+use super::file::PolicyFile;
 use super::nearest;
 
 /// A parameter of a policy.
@@ -48,10 +49,12 @@ pub enum Domain {
         /// Greatest.
         max: Duration,
     },
+    /// A file, by its name.
+    File,
 }
 
 /// A value of a parameter.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// `true` or `false`.
     Flag(bool),
@@ -63,6 +66,8 @@ pub enum Value {
     Choice(&'static str),
     /// A length of time.
     Time(Duration),
+    /// A file, which was read; `None` where none is named, which is only a default.
+    File(Option<PolicyFile>),
 }
 
 impl Param {
@@ -117,10 +122,15 @@ impl Param {
     ) -> Self {
         Param { name, domain: Domain::Time { min, max }, default: Value::Time(default), about }
     }
+
+    /// A file, which has to be named.
+    pub const fn file(name: &'static str, about: &'static str) -> Self {
+        Param { name, domain: Domain::File, default: Value::File(None), about }
+    }
 }
 
 impl Domain {
-    /// Reads a value; `None` if the text is none or lies outside.
+    /// Reads a value; `None` if the text is none or lies outside, or names no file that can be read.
     pub fn read(&self, text: &str) -> Option<Value> {
         let value = match *self {
             Domain::Flag => Value::Flag(text.parse().ok()?),
@@ -130,18 +140,19 @@ impl Domain {
                 Value::Choice(names.iter().copied().find(|&name| name == text)?)
             }
             Domain::Time { .. } => Value::Time(read_time(text)?),
+            Domain::File => Value::File(Some(PolicyFile::read(text).ok()?)),
         };
-        self.holds(value).then_some(value)
+        self.holds(&value).then_some(value)
     }
 
     /// True if the value is of this type and in range.
-    pub fn holds(&self, value: Value) -> bool {
-        match (*self, value) {
-            (Domain::Flag, Value::Flag(_)) => true,
+    pub fn holds(&self, value: &Value) -> bool {
+        match (self, value) {
+            (Domain::Flag, Value::Flag(_)) | (Domain::File, Value::File(_)) => true,
             (Domain::Integer { min, max }, Value::Integer(given)) => (min..=max).contains(&given),
             // A NaN is in no range.
             (Domain::Number { min, max }, Value::Number(given)) => (min..=max).contains(&given),
-            (Domain::Choice(names), Value::Choice(given)) => names.contains(&given),
+            (Domain::Choice(names), Value::Choice(given)) => names.contains(given),
             (Domain::Time { min, max }, Value::Time(given)) => (min..=max).contains(&given),
             _ => false,
         }
@@ -168,8 +179,8 @@ impl Values {
             .iter()
             .map(|param| Assigned {
                 name: param.name,
-                value: param.default,
-                default: param.default,
+                value: param.default.clone(),
+                default: param.default.clone(),
             })
             .collect();
         Values { entries }
@@ -178,7 +189,7 @@ impl Values {
     /// Reads `name=value,name=value`; what is not given has its default. `policy` is for errors.
     ///
     /// # Errors
-    /// An unknown or repeated name, a value of another type or out of range.
+    /// An unknown or repeated name, a value of another type or out of range, a file that cannot be read.
     pub fn read(policy: &str, params: &[Param], text: &str) -> Result<Self, SpecError> {
         let mut values = Values::defaults(params);
         let mut given: Vec<&str> = Vec::new();
@@ -198,14 +209,19 @@ impl Values {
                 return Err(SpecError::Repeated { what: format!("{policy}: {name}") });
             }
             given.push(name);
-            let Some(read) = param.domain.read(value) else {
-                return Err(SpecError::BadValue {
-                    policy: policy.into(),
-                    param: name.into(),
-                    value: value.into(),
-                    expected: param.domain.to_string(),
-                });
+            let read = match param.domain {
+                Domain::File => match PolicyFile::read(value) {
+                    Ok(file) => Ok(Value::File(Some(file))),
+                    Err(error) => Err(error.to_string()),
+                },
+                domain => domain.read(value).ok_or_else(|| domain.to_string()),
             };
+            let read = read.map_err(|expected| SpecError::BadValue {
+                policy: policy.into(),
+                param: name.into(),
+                value: value.into(),
+                expected,
+            })?;
             values.set(param.name, read);
         }
         Ok(values)
@@ -218,16 +234,30 @@ impl Values {
     }
 
     /// Every parameter with its value, in order of declaration.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, Value)> + '_ {
-        self.entries.iter().map(|entry| (entry.name, entry.value))
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        self.entries.iter().map(|entry| (entry.name, &entry.value))
     }
 
     /// The parameters that differ from their defaults, in order of declaration.
-    pub fn changed(&self) -> impl Iterator<Item = (&'static str, Value)> + '_ {
+    pub fn changed(&self) -> impl Iterator<Item = (&'static str, &Value)> {
         self.entries
             .iter()
             .filter(|entry| entry.value != entry.default)
-            .map(|entry| (entry.name, entry.value))
+            .map(|entry| (entry.name, &entry.value))
+    }
+
+    /// The files among them.
+    pub fn files(&self) -> impl Iterator<Item = &PolicyFile> {
+        self.entries.iter().filter_map(|entry| match &entry.value {
+            Value::File(file) => file.as_ref(),
+            _ => None,
+        })
+    }
+
+    /// The first parameter whose file is not named.
+    pub(super) fn unnamed_file(&self) -> Option<&'static str> {
+        let unnamed = self.entries.iter().find(|entry| entry.value == Value::File(None));
+        unnamed.map(|entry| entry.name)
     }
 
     /// A switch.
@@ -236,7 +266,7 @@ impl Values {
     /// This and the other readers fail if the policy declared no such parameter of that type.
     pub fn flag(&self, name: &'static str) -> Result<bool, BuildError> {
         match self.value(name) {
-            Some(Value::Flag(value)) => Ok(value),
+            Some(Value::Flag(value)) => Ok(*value),
             _ => Err(BuildError::Undeclared { param: name }),
         }
     }
@@ -247,7 +277,7 @@ impl Values {
     /// See [`Values::flag`].
     pub fn integer(&self, name: &'static str) -> Result<u64, BuildError> {
         match self.value(name) {
-            Some(Value::Integer(value)) => Ok(value),
+            Some(Value::Integer(value)) => Ok(*value),
             _ => Err(BuildError::Undeclared { param: name }),
         }
     }
@@ -258,7 +288,7 @@ impl Values {
     /// See [`Values::flag`].
     pub fn number(&self, name: &'static str) -> Result<f64, BuildError> {
         match self.value(name) {
-            Some(Value::Number(value)) => Ok(value),
+            Some(Value::Number(value)) => Ok(*value),
             _ => Err(BuildError::Undeclared { param: name }),
         }
     }
@@ -269,7 +299,7 @@ impl Values {
     /// See [`Values::flag`].
     pub fn choice(&self, name: &'static str) -> Result<&'static str, BuildError> {
         match self.value(name) {
-            Some(Value::Choice(value)) => Ok(value),
+            Some(Value::Choice(value)) => Ok(*value),
             _ => Err(BuildError::Undeclared { param: name }),
         }
     }
@@ -280,13 +310,24 @@ impl Values {
     /// See [`Values::flag`].
     pub fn time(&self, name: &'static str) -> Result<Duration, BuildError> {
         match self.value(name) {
-            Some(Value::Time(value)) => Ok(value),
+            Some(Value::Time(value)) => Ok(*value),
             _ => Err(BuildError::Undeclared { param: name }),
         }
     }
 
-    fn value(&self, name: &str) -> Option<Value> {
-        self.entries.iter().find(|entry| entry.name == name).map(|entry| entry.value)
+    /// A file, as it was when the policy's text was read.
+    ///
+    /// # Errors
+    /// See [`Values::flag`].
+    pub fn file(&self, name: &'static str) -> Result<&PolicyFile, BuildError> {
+        match self.value(name) {
+            Some(Value::File(Some(file))) => Ok(file),
+            _ => Err(BuildError::Undeclared { param: name }),
+        }
+    }
+
+    fn value(&self, name: &str) -> Option<&Value> {
+        self.entries.iter().find(|entry| entry.name == name).map(|entry| &entry.value)
     }
 }
 
@@ -307,7 +348,7 @@ fn read_time(text: &str) -> Option<Duration> {
 impl fmt::Display for Value {
     /// As it is read again: `0.25`, `true`, `100ms`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
+        match self {
             Value::Flag(value) => write!(f, "{value}"),
             Value::Integer(value) => write!(f, "{value}"),
             Value::Number(value) => write!(f, "{value}"),
@@ -318,6 +359,8 @@ impl fmt::Display for Value {
                 let (name, unit) = unit.copied().unwrap_or(UNITS[0]);
                 write!(f, "{}{name}", nanos / unit)
             }
+            Value::File(Some(file)) => write!(f, "{file}"),
+            Value::File(None) => Ok(()),
         }
     }
 }
@@ -333,6 +376,7 @@ impl fmt::Display for Domain {
             Domain::Time { min, max } => {
                 write!(f, "a time in {}..={}", Value::Time(min), Value::Time(max))
             }
+            Domain::File => f.write_str("a file"),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::entry::{BuildContext, Built, Entry};
 use super::error::{BuildError, SpecError};
 use super::layer::Layer;
-use super::param::Values;
+use super::param::{Value, Values};
 use super::{Registry, nearest};
 
 /// One chosen policy with its values, as in `ecf:beta=0.25`.
@@ -21,8 +21,8 @@ impl Part {
     /// Reads `name` or `name:param=value,param=value`.
     ///
     /// # Errors
-    /// If the registry has no such policy in that layer, or a parameter is unknown, repeated or out
-    /// of range. Errors name the nearest valid name.
+    /// If the registry has no such policy in that layer, a parameter is unknown, repeated or out
+    /// of range, or a file is not named or cannot be read. Errors name the nearest valid name.
     pub fn read(registry: &Registry, layer: Layer, text: &str) -> Result<Self, SpecError> {
         let (name, params) = match text.split_once(':') {
             Some((name, params)) => (name.trim(), Some(params)),
@@ -42,6 +42,9 @@ impl Part {
             Some(params) => Values::read(name, &entry.params, params)?,
             None => Values::defaults(&entry.params),
         };
+        if let Some(param) = values.unnamed_file() {
+            return Err(SpecError::NeedsFile { policy: name.into(), param });
+        }
         let is_builtin = registry.is_builtin(entry);
         Ok(Part { entry: Arc::new(entry.clone()), is_builtin, values })
     }
@@ -56,7 +59,7 @@ impl Part {
         &self.entry
     }
 
-    /// Whether it came with this crate.
+    /// Whether it came with the program: see [`Registry::is_builtin`].
     pub fn is_builtin(&self) -> bool {
         self.is_builtin
     }
@@ -87,7 +90,7 @@ impl Part {
     }
 }
 
-fn text(name: &str, values: impl Iterator<Item = (&'static str, super::param::Value)>) -> String {
+fn text<'v>(name: &str, values: impl Iterator<Item = (&'static str, &'v Value)>) -> String {
     let mut text = name.to_owned();
     for (index, (param, value)) in values.enumerate() {
         text.push(if index == 0 { ':' } else { ',' });
