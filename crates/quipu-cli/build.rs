@@ -2,5 +2,5 @@
 //! results. The variable `QUIPU_COMMIT` comes first, for packagers.
 
 fn main() -> std::io::Result<()> {
-    quipu_build::emit(&["quipu-study"])
+    quipu_build::emit(&["quipu-study", "quipu-learned"])
 }

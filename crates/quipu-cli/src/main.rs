@@ -2,8 +2,6 @@
 
 use std::process::ExitCode;
 
-use quipu_cli::policy::Registry;
-
 fn main() -> ExitCode {
-    quipu_cli::run(&Registry::builtin())
+    quipu_cli::run(&quipu_learned::registry())
 }

@@ -117,7 +117,12 @@ pub(crate) fn run(options: &ServeOptions, own: &Own<'_>) -> Result<(), Failure> 
         }
         let ends = stops();
         let chosen = ports.zip(addresses.first().copied()).map(|place| {
-            experiments::of(service.clone(), own.registry.clone(), place, sockets, grace)
+            let registry = match options.experiments_with_files {
+                true => own.registry.clone(),
+                // What a client names is not to be read.
+                false => own.registry.without_files(),
+            };
+            experiments::of(service.clone(), registry, place, sockets, grace)
         });
         match &chosen {
             None => {

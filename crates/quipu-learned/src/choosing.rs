@@ -59,3 +59,70 @@ impl<D: Decider> PathPolicy for Choosing<D> {
         self.probe.due(view)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use quipu_base::{Bytes, PathId, StreamId};
+    use quipu_policy::conformance::World;
+    use quipu_policy::{Class, StreamKey};
+
+    use super::*;
+
+    /// Answers with a place, and counts how often it is asked.
+    struct Fixed(usize, std::sync::Arc<std::sync::atomic::AtomicUsize>);
+
+    impl Decider for Fixed {
+        fn decide(&mut self, _observation: &Observation, _view: &View<'_>) -> usize {
+            self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            self.0
+        }
+    }
+
+    /// Two paths, of which the second is full and the faster one.
+    fn world() -> (World, [PathKey; 2]) {
+        let mut world = World::new(Bytes(1_000_000));
+        let keys = [0, 1].map(|id| world.add_path(PathId(id)).unwrap());
+        for (key, rtt) in keys.into_iter().zip([50, 20]) {
+            world.set_path(key, |path| path.srtt = Some(Duration::from_millis(rtt)));
+        }
+        world.set_path(keys[1], |path| path.in_flight = path.cwnd);
+        (world, keys)
+    }
+
+    /// The answer to a parcel of that class, and whether the decider was asked.
+    fn answer(world: &World, place: usize, class: Class) -> (Choice, usize) {
+        let asked = std::sync::Arc::default();
+        let mut policy = Choosing::new(Fixed(place, std::sync::Arc::clone(&asked)));
+        let stream = StreamKey { slot: 0, id: StreamId(0) };
+        let parcel = Parcel { stream, len: Bytes(1_200), class, back_fits: false, committed: &[] };
+        let choice = policy.select(&parcel, &world.view(), &mut Notes::default());
+        (choice, asked.load(std::sync::atomic::Ordering::Relaxed))
+    }
+
+    #[test]
+    fn an_open_path_is_taken_and_a_full_one_waited_for() {
+        let (world, keys) = world();
+        assert_eq!(answer(&world, 0, Class::Fresh), (Choice::Now(keys[0]), 1));
+        let (choice, _) = answer(&world, 1, Class::Fresh);
+        assert!(matches!(choice, Choice::Wait { on, .. } if on == Some(keys[1])), "{choice:?}");
+    }
+
+    #[test]
+    fn an_answer_that_is_not_allowed_is_the_open_path_of_least_round_trip_time() {
+        let (mut world, keys) = world();
+        for place in [2, 4, usize::MAX] {
+            assert_eq!(answer(&world, place, Class::Fresh), (Choice::Now(keys[0]), 1));
+        }
+        world.set_path(keys[1], |path| path.in_flight = Bytes(0));
+        assert_eq!(answer(&world, 9, Class::Fresh), (Choice::Now(keys[1]), 1));
+    }
+
+    #[test]
+    fn nobody_is_asked_where_there_is_nothing_to_decide() {
+        let (mut world, keys) = world();
+        let lost = Class::Lost { origin: keys[1] };
+        assert_eq!(answer(&world, 1, lost), (Choice::Now(keys[0]), 0));
+        world.set_path(keys[0], |path| path.in_flight = path.cwnd);
+        assert_eq!(answer(&world, 1, Class::Fresh), (Choice::None, 0));
+    }
+}

@@ -138,3 +138,95 @@ fn of_path(
         bounded(f64::from(path.loss.0) / 1e3),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use quipu_base::{PathId, StreamId};
+    use quipu_policy::conformance::World;
+    use quipu_policy::{PathKey, StreamKey};
+
+    use super::*;
+
+    fn world(paths: u32) -> (World, Vec<PathKey>) {
+        let mut world = World::new(Bytes(1_000_000));
+        let keys = (0..paths).map(|id| world.add_path(PathId(id)).unwrap()).collect();
+        (world, keys)
+    }
+
+    fn parcel(class: Class) -> Parcel<'static> {
+        let stream = StreamKey { slot: 0, id: StreamId(0) };
+        Parcel { stream, len: Bytes(1_200), class, back_fits: false, committed: &[] }
+    }
+
+    fn seen(world: &World, class: Class) -> Observation {
+        let mut observation = Observation::default();
+        observation.take(Some(&parcel(class)), &world.view());
+        observation
+    }
+
+    fn number(observation: &Observation, name: &str) -> f32 {
+        observation.numbers[names().iter().position(|known| known == name).unwrap()]
+    }
+
+    #[test]
+    fn there_is_a_name_for_each_number() {
+        let names = names();
+        assert_eq!(names.len(), LENGTH);
+        assert!(names.iter().collect::<std::collections::BTreeSet<_>>().len() == LENGTH);
+        assert_eq!((&*names[0], &*names[LENGTH - 1]), ("path0.is_there", "ready_10"));
+    }
+
+    #[test]
+    fn numbers_are_those_of_the_view() {
+        let (mut world, keys) = world(2);
+        world.set_path(keys[1], |path| {
+            path.srtt = Some(Duration::from_millis(50));
+            path.in_flight = Bytes(6_000);
+        });
+        let seen = seen(&world, Class::Fresh);
+        assert_eq!(number(&seen, "path1.srtt_100ms"), 0.5);
+        assert_eq!(number(&seen, "path1.in_flight_share"), 0.5);
+        assert_eq!(number(&seen, "path1.cwnd_100kB"), 0.12);
+        assert_eq!(number(&seen, "path2.is_there"), 0.0);
+        assert_eq!(number(&seen, "parcel_kB"), 1.2);
+        assert_eq!(seen.allowed, [true, true, false, false]);
+    }
+
+    #[test]
+    fn numbers_are_bounded_and_paths_beyond_the_last_place_unseen() {
+        let (mut world, keys) = world(6);
+        for key in keys {
+            world.set_path(key, |path| {
+                path.srtt = Some(Duration::MAX);
+                path.rttvar = Duration::MAX;
+                path.cwnd = Bytes(u64::MAX);
+                path.in_flight = Bytes(u64::MAX / 8);
+            });
+        }
+        let seen = seen(&world, Class::Fresh);
+        assert!(seen.numbers.iter().all(|number| (0.0..=GREATEST).contains(number)), "{seen:?}");
+        assert_eq!(number(&seen, "path3.srtt_100ms"), GREATEST);
+        assert_eq!(seen.allowed, [true; PLACES]);
+        assert!(path_at(&world.view(), PLACES).is_none());
+    }
+
+    #[test]
+    fn lost_bytes_never_wait() {
+        let (mut world, keys) = world(2);
+        world.set_path(keys[1], |path| path.in_flight = path.cwnd);
+        assert_eq!(seen(&world, Class::Fresh).allowed[..2], [true, true]);
+        let lost = seen(&world, Class::Lost { origin: keys[1] });
+        assert_eq!(lost.allowed[..2], [true, false]);
+        assert_eq!(number(&lost, "is_lost"), 1.0);
+    }
+
+    #[test]
+    fn the_guide_has_the_names_of_all_numbers() {
+        let page = include_str!("../../../docs/learned.md");
+        let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+        let shown: Vec<&str> = rows.collect();
+        let of_paths = OF_PATH.map(|name| format!("pathN.{name}"));
+        let expected = of_paths.iter().map(String::as_str).chain(OF_ALL).collect::<Vec<_>>();
+        assert_eq!(shown, expected);
+    }
+}

@@ -72,6 +72,10 @@ pub(crate) struct ServeOptions {
     /// `quipu compare --live` asks for them
     #[arg(long, value_name = "FIRST-LAST", num_args = 0..=1, require_equals = true)]
     pub(crate) experiments: Option<Option<String>>,
+    /// Let these clients choose policies that are made of files, which the server reads: for emulated loads, whose clients
+    /// are this program itself
+    #[arg(long, hide = true, requires = "experiments")]
+    pub(crate) experiments_with_files: bool,
     #[command(flatten)]
     pub(crate) policies: LivePolicies,
     #[command(flatten)]

@@ -27,6 +27,9 @@ fn key_of(line: &str) -> Option<&str> {
 const HTTP3_BESIDE_BROWSERS: [&str; 5] =
     ["--no-tcp", "--stream", "rfc9218", "--congestion", "cubic"];
 
+/// The options of servers whose policies are those of the rows. Nobody else reaches them.
+const OF_ROWS: [&str; 3] = ["--no-tcp", "--experiments", "--experiments-with-files"];
+
 /// What a server is started for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Served<'a> {
@@ -85,7 +88,7 @@ impl PageServer {
         }
         command.args(["--certificate-bytes", &chain.0.to_string(), "--listen"]);
         match stack {
-            Stack::Quipu => command.arg(address.to_string()).args(["--no-tcp", "--experiments"]),
+            Stack::Quipu => command.arg(address.to_string()).args(OF_ROWS),
             // Further subflows of Multipath TCP, and paths of other stacks, come to other addresses.
             Stack::Kernel(_) | Stack::Foreign(_) | Stack::Browser(_) => {
                 let everywhere = SocketAddr::from(([0; 4], address.port()));
