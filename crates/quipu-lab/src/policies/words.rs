@@ -41,7 +41,7 @@ fn finding(error: &SpecError) -> Finding {
             Finding::new("", found, expected).near(hint.nearest.as_deref())
         }
         SpecError::NeedsFile { policy, param } => {
-            Finding::new("", policy, format!("{policy}:{param}=FILE"))
+            Finding::new("", format!("{policy} without a file"), format!("{policy}:{param}=FILE"))
         }
         SpecError::BadValue { policy, param, value, expected } => {
             Finding::new("", format!("{policy}: {param}={value}"), expected)
