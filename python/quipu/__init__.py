@@ -16,6 +16,7 @@ from quipu._catalogue import browsers, check_policy, networks, pages, policies, 
 from quipu._experiments import compare, experiments, load, reproduce, run, sweep
 from quipu._networks import random_networks
 from quipu._live import Fetched, Server, fetch, serve
+from quipu._learned import LearnedPolicy, observation_names, save_linear
 from quipu._policy import (
     AckPolicy,
     CongestionController,
@@ -55,6 +56,7 @@ __all__ = [
     "FromBack",
     "JointPolicy",
     "Later",
+    "LearnedPolicy",
     "Network",
     "Packet",
     "Param",
@@ -81,6 +83,7 @@ __all__ = [
     "fetch",
     "load",
     "networks",
+    "observation_names",
     "open_results",
     "pages",
     "policies",
@@ -90,6 +93,7 @@ __all__ = [
     "reproduce",
     "run",
     "serve",
+    "save_linear",
     "sweep",
     "traces",
 ]

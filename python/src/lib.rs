@@ -6,6 +6,7 @@
 //! - `reproduce`: the experiments of the papers, with verdicts.
 //! - `table`: tables of results as Arrow streams.
 //! - `figure`: the figures of the report as Vega-Lite specifications.
+//! - `learned`: what learned policies decide, on arrays of observations.
 //! - `catalogue`: pages, networks, traces, browsers and policies that come with the program.
 //! - `policy`: classes of Python as policies of the engine.
 //! - `gym`: simulations that stop at every question to an agent.
@@ -19,6 +20,7 @@ mod command;
 mod error;
 mod figure;
 mod gym;
+mod learned;
 mod policy;
 mod reproduce;
 mod run;
@@ -37,6 +39,7 @@ fn _quipu(module: &Bound<'_, PyModule>) -> PyResult<()> {
     command::add(module)?;
     figure::add(module)?;
     gym::add(module)?;
+    learned::add(module)?;
     policy::add(module)?;
     reproduce::add(module)?;
     run::add(module)?;

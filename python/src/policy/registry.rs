@@ -33,8 +33,9 @@ pub(crate) struct Known {
     code: BTreeMap<(&'static str, &'static str), u128>,
 }
 
-static KNOWN: LazyLock<Mutex<Known>> =
-    LazyLock::new(|| Mutex::new(Known { registry: Registry::builtin(), code: BTreeMap::new() }));
+static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(|| {
+    Mutex::new(Known { registry: quipu_learned::registry(), code: BTreeMap::new() })
+});
 
 /// What is known now.
 pub(crate) fn current() -> Known {
