@@ -3,6 +3,7 @@
 //! - [`Sweep`]: what a file with a table `[sweep]` amounts to, a plan for each point.
 //! - `store`: what was run, by the content of what was asked for, in a database.
 //! - [`Todo`]: what of a sweep is not in the store yet, and how it gets there.
+//! - `gather`: runs that are made elsewhere, part by part, and merged as they come.
 //! - `files`, `summary`, `status`: the files of a result, made from the store.
 //! - [`overview`]: the same as text for a terminal.
 //!
@@ -10,6 +11,7 @@
 //! made once, whatever else the file asks for, however often it was stopped, and by whichever shard.
 
 mod files;
+mod gather;
 mod overview;
 mod points;
 mod shard;
@@ -24,4 +26,4 @@ pub use points::{Point, Sweep};
 pub use shard::Shard;
 pub use status::{State, Status};
 pub use store::StoreError;
-pub use todo::{Place, SweepError, Todo};
+pub use todo::{Place, SweepError, Todo, Within};

@@ -163,6 +163,59 @@ impl Store {
         }
     }
 
+    /// Keeps all runs that the store in `folder` has and `wants` names, at once, and returns their keys. Damaged ones are
+    /// left there, and so are those of another program.
+    ///
+    /// # Errors
+    /// If it cannot be read, or they cannot be written; none is kept then.
+    pub(super) fn take_all(
+        &mut self,
+        folder: &Path,
+        wants: impl Fn(u128) -> bool,
+    ) -> Result<Vec<u128>, StoreError> {
+        let file = folder.join(FILE);
+        if !file.exists() {
+            return Ok(Vec::new());
+        }
+        let from = patiently(|| open(&file)).map_err(failed_at(&file))?;
+        let own_file = self.folder.join(FILE);
+        let mut own = self.lock();
+        let database = match own.take() {
+            Some(database) => own.insert(database),
+            None => own.insert(self.create()?),
+        };
+        let all = database.transaction().map_err(failed_at(&own_file))?;
+        let program = self.program.to_le_bytes();
+        let mut taken = Vec::new();
+        let mut copy = || -> rusqlite::Result<()> {
+            // Who was killed may have made the file and no table.
+            if !from.table_exists(None, "runs")? {
+                return Ok(());
+            }
+            let mut query = from.prepare(SELECT_ALL)?;
+            let mut rows = query.query([program])?;
+            let mut insert = all.prepare(INSERT)?;
+            while let Some(row) = rows.next()? {
+                let (outcome, is_whole) = outcome_of(row)?;
+                let (key, failed) = (row.get::<_, [u8; 16]>(2)?, row.get::<_, bool>(3)?);
+                let key_number = u128::from_le_bytes(key);
+                if is_whole && wants(key_number) {
+                    insert.execute(params![program, key, failed, outcome, checksum(&outcome)])?;
+                    taken.push((key_number, failed));
+                }
+            }
+            Ok(())
+        };
+        copy().map_err(failed_at(&file))?;
+        all.commit().map_err(failed_at(&own_file))?;
+        drop(own);
+        let keys = taken.iter().map(|(key, _)| *key).collect();
+        // The first of the databases is the folder's own.
+        let slots = taken.into_iter().map(|(key, failed)| (key, Slot { database: 0, failed }));
+        self.slots.extend(slots);
+        Ok(keys)
+    }
+
     /// The hash that was given when it was opened.
     pub(super) fn program(&self) -> u128 {
         self.program

@@ -15,7 +15,7 @@ use super::status::{STATUS, State, Status};
 use super::store::{Store, StoreError};
 use crate::run_key::run_keys;
 use quipu_lab::batch::Runner;
-use quipu_lab::plan::Cell;
+use quipu_lab::plan::{Cell, Plan};
 use quipu_record::FileError;
 use quipu_scenario::ScenarioError;
 
@@ -68,11 +68,14 @@ pub enum SweepError {
 
 /// A run that is missing.
 #[derive(Clone, Copy, Debug)]
-struct Task {
+pub(super) struct Task {
     point: usize,
     cell: Cell,
-    key: u128,
+    pub(super) key: u128,
 }
+
+/// Makes a run of a plan, and answers whether it counts.
+pub type Within<'w> = dyn Fn(&Plan, &mut dyn FnMut()) -> bool + Sync + 'w;
 
 /// A sweep and what of it is kept.
 #[derive(Debug)]
@@ -82,7 +85,7 @@ pub struct Todo {
     /// Keys of all runs of each point, in the order of its cells.
     pub(super) keys: Vec<Vec<u128>>,
     pub(super) store: Store,
-    tasks: Vec<Task>,
+    pub(super) tasks: Vec<Task>,
     /// Runs that only another folder has.
     elsewhere: Vec<u128>,
     /// Runs in real time that failed.
@@ -219,27 +222,27 @@ impl Todo {
         cancelled: &Arc<AtomicBool>,
         progress: &(dyn Fn() + Sync),
     ) -> Result<(), SweepError> {
+        self.run_within(cancelled, progress, &|_, run| {
+            run();
+            true
+        })
+    }
+
+    /// The same, where `within` makes each run, by a call of what it is given beside its plan, and answers whether what
+    /// came of it counts: otherwise it is not kept, and no more runs begin.
+    ///
+    /// # Errors
+    /// If results cannot be written.
+    pub fn run_within(
+        &mut self,
+        cancelled: &Arc<AtomicBool>,
+        progress: &(dyn Fn() + Sync),
+        within: &Within<'_>,
+    ) -> Result<(), SweepError> {
         for point in &mut self.sweep.points {
             point.plan.stop = Arc::clone(cancelled);
         }
-        let folder = self.place.out.join(STORE);
-        if self.place.force {
-            let removed = fs::remove_dir_all(&folder);
-            match removed {
-                Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(StoreError { file: folder, source }.into());
-                }
-                _ => {}
-            }
-            let others: Vec<PathBuf> =
-                self.place.from.iter().map(|from| from.join(STORE)).collect();
-            self.store = Store::open(&folder, &others, self.store.program())?;
-        }
-        self.status.write(&self.place.out)?;
-        let mut reader = self.store.reader();
-        for key in &self.elsewhere {
-            self.store.take_over(*key, &mut reader)?;
-        }
+        self.begin()?;
         let tasks: Vec<&Task> = self.own_tasks().collect();
         let runners = self.runners();
         let next = AtomicUsize::new(0);
@@ -249,7 +252,10 @@ impl Todo {
         let work = || {
             while !cancelled.load(Ordering::Relaxed) {
                 let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
-                let outcome = runners[task.point].run_session(task.cell);
+                let mut outcome = None;
+                let mut run = || outcome = Some(runners[task.point].run_session(task.cell));
+                let counts = within(&self.sweep.points[task.point].plan, &mut run);
+                let Some(outcome) = outcome.filter(|_| counts) else { return };
                 let outcome = outcome.map_err(|error| error.to_string());
                 if outcome.is_err() && cancelled.load(Ordering::Relaxed) {
                     return;
@@ -281,8 +287,44 @@ impl Todo {
             return Err(error.into());
         }
         self.again = again;
+        self.settle()
+    }
+
+    /// Makes the folder one of a sweep under way: without what it had, if runs are to be made again, and with the runs of
+    /// the other folders.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn begin(&mut self) -> Result<(), SweepError> {
+        let folder = self.place.out.join(STORE);
+        if self.place.force {
+            let removed = fs::remove_dir_all(&folder);
+            match removed {
+                Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(StoreError { file: folder, source }.into());
+                }
+                _ => {}
+            }
+            let others: Vec<PathBuf> =
+                self.place.from.iter().map(|from| from.join(STORE)).collect();
+            self.store = Store::open(&folder, &others, self.store.program())?;
+        }
+        self.status.write(&self.place.out)?;
+        let mut reader = self.store.reader();
+        for key in &self.elsewhere {
+            self.store.take_over(*key, &mut reader)?;
+        }
+        Ok(())
+    }
+
+    /// Takes stock once runs were made or merged; [`Todo::write`] writes what there is by then.
+    ///
+    /// # Errors
+    /// If the store cannot be read or written.
+    pub fn settle(&mut self) -> Result<(), SweepError> {
         self.store.sync()?;
         // What others have written meanwhile counts too.
+        let folder = self.place.out.join(STORE);
         self.store = Store::open(&folder, &[], self.store.program())?;
         self.look();
         let state = if self.status.missing == 0 { State::Complete } else { State::Incomplete };

@@ -4,6 +4,7 @@
 
 mod edited;
 mod experiments;
+mod gathered;
 mod in_turns;
 mod predict;
 mod self_test;

@@ -207,3 +207,21 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn wanted_runs_of_another_folder_are_taken_at_once_but_not_damaged_or_foreign_ones() {
+    let (other, own) = (folder_of(&[1, 2, 3, 4, 5]), folder_of(&[5]));
+    alter(other.path(), "UPDATE runs SET outcome = x'00' WHERE key = (SELECT min(key) FROM runs)");
+    let foreign = Store::open(other.path(), &[], OWN + 1).unwrap();
+    foreign.keep(6, &record(6)).unwrap();
+    drop(foreign);
+    let mut store = Store::open(own.path(), &[], OWN).unwrap();
+    assert_eq!(store.take_all(other.path(), |key| key != 4).unwrap(), [2, 3, 5]);
+    assert_eq!((store.outcome(2), store.outcome(1)), (Some(false), None));
+    assert_eq!((store.outcome(4), store.outcome(6)), (None, None));
+    assert_eq!(store.reader().read(3).unwrap(), Some(record(3)));
+    assert_eq!(store.take_all(&own.path().join("none"), |_| true).unwrap(), []);
+    drop(store);
+    let store = Store::open(own.path(), &[], OWN).unwrap();
+    assert_eq!(store.slots.keys().copied().collect::<Vec<_>>(), [2, 3, 5]);
+}
