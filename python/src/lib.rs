@@ -2,7 +2,8 @@
 //!
 //! From above to below:
 //!
-//! - `run`: a comparison, a load, a sweep, from a scenario's text to a folder of results.
+//! - `run`: a comparison or a load, from a scenario's text to a folder of results.
+//! - `sweep`: sweeps, made here or by others.
 //! - `reproduce`: the experiments of the papers, with verdicts.
 //! - `table`: tables of results as Arrow streams.
 //! - `figure`: the figures of the report as Vega-Lite specifications.
@@ -26,6 +27,7 @@ mod reproduce;
 mod run;
 mod running;
 mod scenario;
+mod sweep;
 mod table;
 mod world;
 
@@ -43,5 +45,6 @@ fn _quipu(module: &Bound<'_, PyModule>) -> PyResult<()> {
     policy::add(module)?;
     reproduce::add(module)?;
     run::add(module)?;
+    sweep::add(module)?;
     table::add(module)
 }

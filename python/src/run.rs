@@ -10,7 +10,6 @@ use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::results::{summary, write};
 use quipu_lab::table::{self, Order, Screen};
 use quipu_record::{Metric, Output};
-use quipu_study::sweep::{Place, Shard, Sweep, Todo};
 
 use crate::error;
 use crate::policy::registry;
@@ -21,8 +20,7 @@ use crate::world::{Runs, World};
 
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(compare, module)?)?;
-    module.add_function(wrap_pyfunction!(load, module)?)?;
-    module.add_function(wrap_pyfunction!(sweep, module)?)
+    module.add_function(wrap_pyfunction!(load, module)?)
 }
 
 /// Runs the scenario, writes its results into the folder `out`, and returns the tables that the command prints.
@@ -107,51 +105,6 @@ fn load(
     Ok(told.collect())
 }
 
-/// Makes what is missing of a sweep, or of its part `shard`, in the folder `out`; runs that the folders `from` have
-/// count as made. Returns how many runs were made, are missing, and failed.
-#[pyfunction]
-#[pyo3(signature = (scenario, out, *, file=None, force=false, jobs=None, shard=None, from_=Vec::new(), progress=None))]
-#[expect(clippy::too_many_arguments, reason = "each is named where it is called")]
-fn sweep(
-    py: Python<'_>,
-    scenario: &str,
-    out: PathBuf,
-    file: Option<PathBuf>,
-    force: bool,
-    jobs: Option<usize>,
-    shard: Option<&str>,
-    from_: Vec<PathBuf>,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<(usize, usize, usize)> {
-    let session = Session::new();
-    let known = registry::current();
-    let document = document(scenario, file.as_deref());
-    let read = session.enter(|| Sweep::read(&document, &known.registry));
-    if let Some(raised) = session.take() {
-        return Err(raised);
-    }
-    let sweep = read.map_err(error::scenario)?;
-    let sweep = sweep
-        .ok_or_else(|| error::scenario("a scenario without a sweep; expected a table `sweep`"))?
-        .made_by(&known.program()?);
-    let is_python = sweep.points.iter().any(|point| registry::uses_python(&point.plan));
-    let shard = shard.map(str::parse::<Shard>).transpose();
-    let shard = shard.map_err(|error| error::scenario(format!("shard: {error}")))?;
-    let jobs = if is_python { Some(1) } else { jobs };
-    let place = Place { out, from: from_, force, jobs, shard };
-    let mut todo = Todo::new(sweep, place).map_err(error::scenario)?;
-    let planned = todo.runs();
-    let counted = Told::new(progress, planned);
-    let (made, ended) = with_policies(py, &session, || {
-        let made = todo.run(session.stop(), &|| counted.tell_one(&session));
-        made.and_then(|()| todo.write().map(drop))
-    });
-    ended?;
-    made.map_err(error::run)?;
-    let status = todo.status();
-    Ok((planned - todo.runs(), status.missing, status.failed))
-}
-
 /// The metric of that name.
 fn metric(name: &str) -> PyResult<Metric> {
     Metric::of_loads().map(|(metric, _)| metric).find(|metric| metric.name() == name).ok_or_else(
@@ -185,7 +138,7 @@ impl Told {
     }
 
     /// Tells that one more run is made.
-    fn tell_one(&self, session: &Arc<Session>) {
+    pub(crate) fn tell_one(&self, session: &Arc<Session>) {
         self.tell(self.made.fetch_add(1, Ordering::Relaxed) + 1, session);
     }
 }

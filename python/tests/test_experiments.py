@@ -145,3 +145,33 @@ def test_a_sweep_goes_on_and_its_shards_are_joined(tmp_path):
     joined = quipu.sweep(sweep, out=tmp_path / "joined", merge=parts)
     assert files(whole.folder)["runs.csv"] == files(joined.folder)["runs.csv"]
     assert str(joined).startswith("0 runs made")
+
+
+def test_an_exception_of_a_policy_ends_a_sweep_and_its_run_is_not_kept(tmp_path):
+    class Limited(quipu.PathPolicy):
+        """Fails in the second run."""
+
+        made = 0
+
+        def __init__(self):
+            type(self).made += 1
+            self.number = type(self).made
+
+        def select(self, parcel, view):
+            if self.number > type(self).most:
+                raise LookupError("as expected")
+            return next((path for path in view.paths if path.is_eligible and path.is_open), None)
+
+    sweep = {"pages": ["dojo-demo"], "networks": ["wifi+lte"], "runs": 4, "sweep": {"transport.initial_window": [10]}}
+    options = {"stream": "fifo", "path": [Limited], "baselines": False}
+    Limited.most = 10_000
+    quipu.sweep(sweep, out=tmp_path / "whole", **options)
+    assert Limited.made > 4
+    Limited.most = Limited.made + 3
+    with pytest.raises(LookupError, match="as expected"):
+        quipu.sweep(sweep, out=tmp_path / "part", **options)
+    Limited.most = 10_000_000
+    again = quipu.sweep(sweep, out=tmp_path / "part", **options)
+    assert "0 missing" in str(again)
+    assert not str(again).startswith("0 runs made")
+    assert files(tmp_path / "part") == files(tmp_path / "whole")

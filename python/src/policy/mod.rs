@@ -33,5 +33,7 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<view::PathObject>()?;
     module.add_class::<view::StreamObject>()?;
     module.add_class::<views::ViewObject>()?;
+    module.add_function(wrap_pyfunction!(registry::fingerprint, module)?)?;
+    module.add_function(wrap_pyfunction!(registry::forget_policies, module)?)?;
     module.add_function(wrap_pyfunction!(registry::register, module)?)
 }

@@ -48,14 +48,32 @@ impl Known {
     pub(crate) fn program(&self) -> PyResult<Arc<Program>> {
         let program = quipu_cli::program(&Registry::builtin()).map_err(error::run)?;
         let frame = program.frame().unwrap_or_default();
-        let text: String = self
-            .code
-            .iter()
-            .map(|((layer, name), code)| format!("{layer} {name} {code:x}\n"))
-            .collect();
-        let code = xxh3_128_with_seed(text.as_bytes(), frame as u64);
+        let code = xxh3_128_with_seed(self.classes().as_bytes(), frame as u64);
         Ok(Arc::new(program.with_executable(code)))
     }
+
+    /// The classes of Python, and the hashes of their sources.
+    fn classes(&self) -> String {
+        let classes = self.code.iter();
+        classes.map(|((layer, name), code)| format!("{layer} {name} {code:x}\n")).collect()
+    }
+}
+
+/// Forgets all classes: what can be named is what comes with the program.
+#[pyfunction]
+pub(crate) fn forget_policies() {
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    *known = Known { registry: Registry::builtin(), code: BTreeMap::new() };
+}
+
+/// What this package amounts to, and what the classes that are registered do, as texts: where both are the same, so are
+/// runs.
+#[pyfunction]
+pub(crate) fn fingerprint() -> PyResult<(String, String)> {
+    let known = current();
+    let program = quipu_cli::program(&Registry::builtin()).map_err(error::run)?;
+    let frame = program.frame().unwrap_or_default();
+    Ok((format!("{frame:032x}"), format!("{:032x}", xxh3_128(known.classes().as_bytes()))))
 }
 
 /// Whether runs of `plan` ask policies of Python.
