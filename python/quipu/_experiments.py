@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from quipu import _quipu, _scenario
+from quipu import _gather, _quipu, _scenario
 from quipu._results import Results, Verdicts, place
 from quipu._world import world_of
 
@@ -89,24 +89,37 @@ def sweep(
     jobs: int | None = None,
     shard: str | None = None,
     merge: Iterable[str | os.PathLike[str]] = (),
+    on: Any = None,
+    shards: int | None = None,
+    store: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     **fields: Any,
 ) -> Results:
     """Runs an experiment at every point of a grid, or at random points, in the folder `out`; goes on where it was.
 
     `shard` is a part of it, such as `"2/4"`. Runs that the folders of `merge` have count as made.
+
+    `on` is what makes the runs in place of this process: a number of processes, an executor of `concurrent.futures`, a
+    `joblib.Parallel`, a `dask.distributed.Client`, or `ray`. The sweep is given out in `shards` parts, four for each
+    worker unless told, which have `jobs` threads each, one unless told; `progress` is called as parts come in. A part
+    whose worker died is given out again, three times at most. Workers on other machines send back the runs of a part, or
+    put them into `store`, a folder that all machines share. The files are the same as without `on`.
     """
     text, file = _scenario.build(scenario, fields)
-    made, missing, failed = _quipu.sweep(
-        text,
-        out,
-        file=file,
-        force=force,
-        jobs=jobs,
-        shard=shard,
-        from_=list(merge),
-        progress=progress,
-    )
+    folders = [os.fspath(folder) for folder in merge]
+    if on is None:
+        for name, value in (("shards", shards), ("store", store)):
+            if value is not None:
+                raise _quipu.ScenarioError(f"{name}={value!r}: expected only with `on`, the engine that makes the parts")
+        made, missing, failed = _quipu.sweep(
+            text, out, file=file, force=force, jobs=jobs, shard=shard, from_=folders, progress=progress
+        )
+    else:
+        if shard is not None:
+            raise _quipu.ScenarioError(f"shard={shard!r}: expected none with `on`, which gives out all parts")
+        made, missing, failed = _gather.gather(
+            text, out, file=file, force=force, merge=folders, on=on, shards=shards, jobs=jobs, store=store, progress=progress
+        )
     if failed:
         warnings.warn(f"{failed} runs failed", stacklevel=2)
     return Results(out, f"{made} runs made, {missing} missing, {failed} failed\n")

@@ -39,7 +39,7 @@ def _arguments(options: dict[str, Any]) -> tuple[list[str], list[str]]:
             elif one is not None and one is not False:
                 if isinstance(one, type):
                     one = _policy.register(one)
-                cls = _policy.REGISTERED.get((name, str(one).partition(":")[0]))
+                cls = _policy.classes().get((name, str(one).partition(":")[0]))
                 if cls is not None and cls not in classes:
                     classes.append(cls)
                 arguments += [option, os.fspath(one) if isinstance(one, os.PathLike) else str(one)]

@@ -16,8 +16,12 @@ is asked and told only what its class has a method for. An exception ends the ru
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import pickle
 import re
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar
@@ -152,10 +156,6 @@ def _code(cls: type[_Policy]) -> str:
         return repr(sorted((name, repr(value)) for name, value in vars(cls).items()))
 
 
-# The classes that can be chosen, by layer and name.
-REGISTERED: dict[tuple[str, str], type[_Policy]] = {}
-
-
 def register(cls: type[_Policy]) -> str:
     """Makes a class a policy that can be chosen by name, in every function and in the command, and returns the name. A
     class of the same name that was there before gives way. Functions do it by themselves for classes that they are given.
@@ -167,15 +167,69 @@ def register(cls: type[_Policy]) -> str:
         )
     name = cls.name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", cls.__name__).lower()
     about = cls.about or (inspect.getdoc(cls) or "a class of Python").partition("\n")[0].rstrip(".")
-    _quipu.register(
-        cls,
-        layer=cls.layer,
-        name=name,
-        about=about,
-        formula=cls.formula or "as its class decides",
-        source=cls.source,
-        params=_params(cls),
-        code=_code(cls),
-    )
-    REGISTERED[cls.layer, name] = cls
+    options = {
+        "layer": cls.layer,
+        "name": name,
+        "about": about,
+        "formula": cls.formula or "as its class decides",
+        "source": cls.source,
+        "params": _params(cls),
+        "code": _code(cls),
+    }
+    with _lock:
+        _put(cls, options)
     return name
+
+
+# What is registered, by layer and name: the class, and what `_quipu.register` was told of it.
+_registered: dict[tuple[str, str], tuple[type, dict[str, Any]]] = {}
+_lock = threading.Lock()
+
+
+def _put(cls: type, options: dict[str, Any]) -> None:
+    _quipu.register(cls, **options)
+    _registered[options["layer"], options["name"]] = cls, options
+
+
+def classes() -> dict[tuple[str, str], type]:
+    """The classes that can be chosen, by layer and name."""
+    with _lock:
+        return {name: cls for name, (cls, _) in _registered.items()}
+
+
+def packed() -> bytes:
+    """All classes that are registered, for `adopt` in another process."""
+    with _lock:
+        registered = list(_registered.values())
+    dumps = _dumps() if registered else pickle.dumps
+    for cls, _ in registered:
+        try:
+            dumps(cls)
+        except Exception as error:
+            raise TypeError(
+                f"{cls!r} cannot be sent to other processes: {error}; expected a class of a module that they can import, or "
+                "the package cloudpickle"
+            ) from error
+    return dumps(registered)
+
+
+def _dumps() -> Callable[[Any], bytes]:
+    """What pickles classes: by value, too, where there is a package that can."""
+    for module in ("cloudpickle", "joblib.externals.cloudpickle"):
+        try:
+            return importlib.import_module(module).dumps
+        except ImportError:
+            pass
+    return pickle.dumps
+
+
+def adopt(registered: list[tuple[type, dict[str, Any]]]) -> None:
+    """Makes the classes that another process has registered the only ones here."""
+    wanted = {(options["layer"], options["name"]): (cls, options) for cls, options in registered}
+    with _lock:
+        if _registered.keys() - wanted.keys():
+            _quipu.forget_policies()
+            _registered.clear()
+        for name, (cls, options) in wanted.items():
+            if name not in _registered or _registered[name][0] is not cls or _registered[name][1] != options:
+                _put(cls, options)

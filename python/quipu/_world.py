@@ -53,7 +53,7 @@ def world_of(name: str) -> dict[str, Any]:
         raise _quipu.ScenarioError(f"world: {name!r}: expected 'simulated' or 'emulated'")
     known = [
         (layer, name, import_name(cls))
-        for (layer, name), cls in _policy.REGISTERED.items()
+        for (layer, name), cls in _policy.classes().items()
         if can_be_imported(cls)
     ]
     return {"started_by": starter(), "known": known}
