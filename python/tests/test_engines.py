@@ -320,7 +320,7 @@ def test_a_worker_has_the_classes_of_its_caller_alone():
 
 # How many loads the sweep has in which a worker of Ray is killed; the long one is timed, too, on an idle machine.
 LONG = os.environ.get("QUIPU_LONG") == "1"
-LOADS = 20_000 if LONG else 600
+LOADS = 20_000 if LONG else 2_000
 
 
 class Killer(threading.Thread):
