@@ -51,14 +51,18 @@ def pictures(cell):
     return [output for output in cell.outputs if "image/png" in output.get("data", {})]
 
 
-def kept(output):
-    """The output as notebooks keep it: a figure as a picture with its caption, a table as text. None for what is not kept."""
-    if output.output_type == "stream":
-        return output if output.name == "stdout" else None
-    data = {"text/plain": output.data["text/plain"]}
-    if FIGURE in output.data:
-        data["image/png"] = base64.b64encode(picture(output.data[FIGURE])).decode()
-    return nbformat.v4.new_output("display_data", data=data)
+def kept(cell):
+    """The outputs of a cell as notebooks keep them: what it prints as one text, tables as text, figures as pictures."""
+    printed = "".join(output.text for output in cell.outputs if output.get("name") == "stdout")
+    outputs = [nbformat.v4.new_output("stream", name="stdout", text=printed)] if printed else []
+    for output in cell.outputs:
+        if "text/plain" not in output.get("data", {}):
+            continue
+        data = {"text/plain": output.data["text/plain"]}
+        if FIGURE in output.data:
+            data["image/png"] = base64.b64encode(picture(output.data[FIGURE])).decode()
+        outputs.append(nbformat.v4.new_output("display_data", data=data))
+    return outputs
 
 
 def picture(spec):
@@ -74,7 +78,7 @@ def picture(spec):
 
 def write(file, made):
     for cell in code(made):
-        cell.outputs = [output for output in map(kept, cell.outputs) if output is not None]
+        cell.outputs = kept(cell)
         cell.metadata.pop("execution", None)
     made.metadata.pop("widgets", None)
     made.metadata.language_info = {"name": "python"}
