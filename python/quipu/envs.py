@@ -120,7 +120,7 @@ PASSED = 100
 """How many runs in a row may have nothing to decide."""
 
 PAGE: dict[str, Any] = {"page": "dojo-demo", "network": "wifi+lte", "stream": "dwrr"}
-FLOW: dict[str, Any] = {"network": "wifi+lte", "duration": "2s", "congestion": "cubic"}
+FLOW: dict[str, Any] = {"page": [], "network": "wifi+lte", "duration": "2s", "congestion": "cubic"}
 
 
 class _Episodes:

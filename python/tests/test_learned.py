@@ -83,15 +83,15 @@ def test_a_linear_policy_decides_as_numpy_does(tmp_path):
 def test_a_network_decides_as_onnxruntime_does(tmp_path):
     file = tmp_path / "policy.onnx"
     save_mlp(file)
-    numbers, allowed = observations(4)
+    numbers, allowed = observations(5)
     session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
     (scores,) = session.run(None, {"numbers": numbers})
     masked = numpy.where(allowed, scores, -numpy.inf)
     decided = numpy.array(quipu.LearnedPolicy(file).decide(numbers, allowed))
-    # Layers are summed up in another order: where two scores are that close, either may win.
-    gap = masked.max(axis=1) - masked[numpy.arange(ROWS), decided]
-    assert gap.max() < 1e-4
-    assert (decided == masked.argmax(axis=1)).mean() > 0.999
+    # Layers are summed up in another order, which could only matter where two scores are almost equal. None of these are.
+    best = numpy.sort(masked, axis=1)
+    assert (best[:, -1] - best[:, -2]).min() > 1e-4
+    assert numpy.array_equal(decided, masked.argmax(axis=1))
     assert len(set(decided.tolist())) == PLACES
 
 
