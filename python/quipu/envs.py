@@ -215,7 +215,8 @@ class _Episodes:
         numbers, allowed, standing = self.sims.state()
         return (
             np.frombuffer(numbers, np.float32).reshape(self.count, self.numbers),
-            np.frombuffer(allowed, np.bool_).reshape(self.count, self.allowed),
+            # Writable, as PyTorch expects arrays to be.
+            np.frombuffer(allowed, np.bool_).reshape(self.count, self.allowed).copy(),
             Moment.of(np.frombuffer(standing, np.float64).reshape(self.count, 7)),
         )
 
