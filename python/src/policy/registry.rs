@@ -33,9 +33,7 @@ pub(crate) struct Known {
     code: BTreeMap<(&'static str, &'static str), u128>,
 }
 
-static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(|| {
-    Mutex::new(Known { registry: quipu_learned::registry(), code: BTreeMap::new() })
-});
+static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(|| Mutex::new(Known::of_program()));
 
 /// What is known now.
 pub(crate) fn current() -> Known {
@@ -43,10 +41,15 @@ pub(crate) fn current() -> Known {
 }
 
 impl Known {
+    /// What comes with the program.
+    fn of_program() -> Known {
+        Known { registry: quipu_learned::registry(), code: BTreeMap::new() }
+    }
+
     /// The program that makes runs with these policies. Kept results are used again as long as neither its sources
     /// nor those of the classes change.
     pub(crate) fn program(&self) -> PyResult<Arc<Program>> {
-        let program = quipu_cli::program(&Registry::builtin()).map_err(error::run)?;
+        let program = quipu_cli::program(&quipu_learned::registry()).map_err(error::run)?;
         let frame = program.frame().unwrap_or_default();
         let code = xxh3_128_with_seed(self.classes().as_bytes(), frame as u64);
         Ok(Arc::new(program.with_executable(code)))
@@ -63,7 +66,7 @@ impl Known {
 #[pyfunction]
 pub(crate) fn forget_policies() {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    *known = Known { registry: Registry::builtin(), code: BTreeMap::new() };
+    *known = Known::of_program();
 }
 
 /// What this package amounts to, and what the classes that are registered do, as texts: where both are the same, so are
@@ -71,7 +74,7 @@ pub(crate) fn forget_policies() {
 #[pyfunction]
 pub(crate) fn fingerprint() -> PyResult<(String, String)> {
     let known = current();
-    let program = quipu_cli::program(&Registry::builtin()).map_err(error::run)?;
+    let program = quipu_cli::program(&quipu_learned::registry()).map_err(error::run)?;
     let frame = program.frame().unwrap_or_default();
     Ok((format!("{frame:032x}"), format!("{:032x}", xxh3_128(known.classes().as_bytes()))))
 }
