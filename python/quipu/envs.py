@@ -132,7 +132,7 @@ class _Episodes:
         count: int,
         scenario: Any,
         act: str,
-        reward: str | Reward,
+        reward: str | Reward | None,
         interval: float | timedelta,
         fields: Mapping[str, Any],
     ) -> None:
@@ -142,6 +142,7 @@ class _Episodes:
         if not seconds > 0:
             raise ValueError(f"interval: {interval}: expected a time greater than zero, in seconds")
         self.interval_ns = round(seconds * 1e9)
+        reward = reward or ("time" if kind == "page" else "delivered")
         if not callable(reward) and reward not in REWARDS:
             raise ValueError(f"reward: {reward!r}: expected a function, or one of {', '.join(REWARDS)}")
         self.reward = reward if callable(reward) else REWARDS[reward]
@@ -261,7 +262,6 @@ class _Env(gymnasium.Env[np.ndarray, Any]):
         render_mode: str | None = None,
         **fields: Any,
     ) -> None:
-        reward = reward or ("time" if self.kind == "page" else "delivered")
         self._episodes = _Episodes(self.kind, 1, scenario, act, reward, interval, fields)
         self.observation_space = self._episodes.observation_space
         self.action_space = self._episodes.action_space
@@ -341,7 +341,6 @@ class _VectorEnv(VectorEnv[np.ndarray, Any, np.ndarray]):
         render_mode: str | None = None,
         **fields: Any,
     ) -> None:
-        reward = reward or ("time" if self.kind == "page" else "delivered")
         self._episodes = _Episodes(self.kind, num_envs, scenario, act, reward, interval, fields)
         self.num_envs = num_envs
         self.render_mode = render_mode

@@ -1,22 +1,9 @@
 """The Python of the guides runs as it stands there."""
 
-import re
-from pathlib import Path
-
 import pytest
+from guide import DOCS, run
 
-DOCS = Path(__file__).parent.parent.parent / "docs"
-
-
-def run(guide):
-    """Runs the blocks of a guide one after the other, and returns the names that are there in the end."""
-    text = (DOCS / guide).read_text(encoding="utf-8")
-    code = r"^(<!-- not run: [^\n]*-->\n)?```python\n(.*?)^```$"
-    names = {}
-    for not_run, block in re.findall(code, text, re.DOTALL | re.MULTILINE):
-        if not not_run:
-            exec(compile(block, guide, "exec"), names)
-    return names
+import quipu
 
 
 def test_the_code_of_the_guide_runs(tmp_path, monkeypatch):
@@ -35,13 +22,18 @@ def test_the_code_of_the_guide_to_environments_runs(tmp_path, monkeypatch):
 
 
 def test_the_guide_to_environments_names_what_is_seen_and_rewarded():
-    pytest.importorskip("gymnasium")
-    import gymnasium
-
+    gymnasium = pytest.importorskip("gymnasium")
     import quipu.envs
 
     text = (DOCS / "environments.md").read_text(encoding="utf-8")
-    seen = gymnasium.make("quipu/Page-v0").unwrapped.names
-    seen += gymnasium.make("quipu/Page-v0", act="order").unwrapped.names
+    seen = gymnasium.make("quipu/Page-v0", act="order").unwrapped.names
     for name in {name.partition(".")[2] or name for name in seen} | set(quipu.envs.REWARDS):
         assert f"`{name}`" in text, name
+
+
+def test_what_is_seen_of_paths_is_what_learned_policies_see():
+    gymnasium = pytest.importorskip("gymnasium")
+    import quipu.envs  # noqa: F401
+
+    for act in ("path", "weights", "window"):
+        assert gymnasium.make("quipu/Page-v0", act=act).unwrapped.names == quipu.observation_names()

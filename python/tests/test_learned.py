@@ -1,9 +1,8 @@
 """Learned policies decide in Rust as where they were made."""
 
 import json
-import re
-from pathlib import Path
 
+import guide
 import numpy
 import onnx
 import onnxruntime
@@ -12,7 +11,6 @@ from onnx import TensorProto, helper, numpy_helper
 
 import quipu
 
-GUIDE = Path(__file__).parent.parent.parent / "docs" / "learned.md"
 LENGTH = len(quipu.observation_names())
 PLACES = 4
 ROWS = 10_000
@@ -156,10 +154,7 @@ def test_what_is_no_policy_says_what_was_expected(tmp_path):
 
 def test_the_code_of_the_guide_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"^```python\n(.*?)^```$", GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    names = {}
-    for block in blocks:
-        exec(compile(block, str(GUIDE), "exec"), names)
+    names = guide.run("learned.md")
     numbers = numpy.zeros(LENGTH, numpy.float32)
     numbers[2] = 1.5
     assert names["scores"].shape == (PLACES,)

@@ -45,16 +45,9 @@ def site(tmp_path):
 
 
 @pytest.fixture
-def live(tmp_path, monkeypatch):
+def live(imported):
     """A module of policies, and the file in which they say that they were asked."""
-    (tmp_path / "live_policies.py").write_text(POLICIES)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, "live_policies", raising=False)
-    asked = tmp_path / "asked"
-    monkeypatch.setenv("ASKED_IN", str(asked))
-    import live_policies
-
-    return live_policies, asked
+    return imported("live_policies", POLICIES)
 
 
 def most(asked):

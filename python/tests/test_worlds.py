@@ -67,16 +67,10 @@ def emulated():
 
 
 @pytest.fixture
-def marks(tmp_path, monkeypatch):
+def marks(imported):
     """A class of a module, and the file in which it says that it was asked."""
-    (tmp_path / "marking.py").write_text(POLICIES)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, "marking", raising=False)
-    asked = tmp_path / "asked"
-    monkeypatch.setenv("ASKED_IN", str(asked))
-    import marking
-
-    return marking.Marks, asked
+    module, asked = imported("marking", POLICIES)
+    return module.Marks, asked
 
 
 def has_counted(results):

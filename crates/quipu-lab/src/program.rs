@@ -2,9 +2,9 @@
 //!
 //! What is kept of earlier runs is used again as long as this program would make the same. So a run is keyed
 //! by hashes of the code that decides it: of the sources of everything but the policies, and of the sources of
-//! each policy that it names, and of the contents of the files that these are made of. They depend neither on the commit nor on machine or profile. A policy of a
-//! registry of one's own is in no such hash: it stands for the whole executable, which any edit changes. So
-//! does everything where nothing is known of sources.
+//! each policy that it names, and of the contents of the files that these are made of. They depend neither on
+//! the commit nor on machine or profile. A policy of a registry of one's own is in no such hash: it stands for
+//! the whole executable, which any edit changes. So does everything where nothing is known of sources.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -9,6 +9,7 @@ use quipu_base::{Bytes, Instant};
 use quipu_lab::batch::Runner;
 use quipu_lab::plan::{Cell, Plan};
 use quipu_learned::observation::{self, Observation, PLACES};
+use quipu_policy::path::eligible;
 use quipu_policy::registry::Part;
 use quipu_policy::{
     Choice, Event, Layer, Notes, Parcel, PathKey, PathPolicy, PathView, TakeBack, View,
@@ -74,8 +75,7 @@ impl PathPolicy for Watched {
         if let Some(place) = place {
             self.observation.take(Some(parcel), view);
             let allowed = self.observation.allowed;
-            let is_open =
-                quipu_policy::path::eligible(view.paths).any(|path| path.is_open(view.now));
+            let is_open = eligible(view.paths).any(|path| path.is_open(view.now));
             if is_open && allowed[place] && allowed.iter().filter(|allowed| **allowed).count() > 1 {
                 let observation = self.observation.clone();
                 let decided = Decided { now: view.now, observation, place };

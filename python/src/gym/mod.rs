@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyBytes;
 use quipu_base::{Duration, Role};
 use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::run::RunError;
@@ -109,24 +109,17 @@ impl Simulations {
     }
 
     /// Starts the run number `run` of a page and a network, by their places, in `slot`, and goes on to the first question.
-    fn start(
-        &mut self,
-        py: Python<'_>,
-        slot: usize,
-        page: usize,
-        network: usize,
-        run: u32,
-    ) -> PyResult<()> {
+    fn start(&mut self, slot: usize, page: usize, network: usize, run: u32) -> PyResult<()> {
         check_place(&self.plan, page, network)?;
         let cell = Cell { page, network, policy: 0, run };
         self.slot(slot)?.start(cell);
-        self.checked(py)
+        self.checked()
     }
 
     /// Answers the questions of the simulations in `slots`, all if it is `None`, by float32 numbers in `answers`, which has
     /// those of all slots, and goes on to the next ones.
     #[pyo3(signature = (answers, slots=None))]
-    fn step(&mut self, py: Python<'_>, answers: &[u8], slots: Option<Vec<usize>>) -> PyResult<()> {
+    fn step(&mut self, answers: &[u8], slots: Option<Vec<usize>>) -> PyResult<()> {
         let (.., each) = self.act.shape();
         let expected = self.slots.len() * each * 4;
         if answers.len() != expected {
@@ -150,7 +143,7 @@ impl Simulations {
                 }
             }
         }
-        self.checked(py)
+        self.checked()
     }
 
     /// Whether the simulation in `slot` waits for an answer.
@@ -200,11 +193,8 @@ impl Simulations {
         each_of(&mut self.slots).for_each(Simulation::cancel);
     }
 
-    fn __repr__<'py>(&self, py: Python<'py>) -> PyResult<String> {
-        let told = PyDict::new(py);
-        told.set_item("act", self.act.name())?;
-        told.set_item("count", self.slots.len())?;
-        Ok(format!("<Simulations {told}>"))
+    fn __repr__(&self) -> String {
+        format!("<Simulations: {} of {}>", self.slots.len(), self.act.name())
     }
 }
 
@@ -217,7 +207,7 @@ impl Simulations {
     }
 
     /// Raises what a policy of Python raised, or why a run failed that did not just take too long.
-    fn checked(&mut self, _py: Python<'_>) -> PyResult<()> {
+    fn checked(&mut self) -> PyResult<()> {
         if let Some(raised) = self.session.take() {
             return Err(raised);
         }
