@@ -78,7 +78,7 @@ def gather(
         finally:
             sweep.end()
             missing, failed = gathering.write()
-        sweep.complain(out)
+        sweep.complain(out, missing)
         return planned - missing, missing, failed
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -211,8 +211,8 @@ class _Sweep:
         for part in sorted(self._work.glob("*-of-*")):
             self._gathering.merge(part)
 
-    def complain(self, out: str | os.PathLike[str]) -> None:
-        """Raises an error that names the parts which were given up, if there are any."""
+    def complain(self, out: str | os.PathLike[str], missing: int) -> None:
+        """Raises an error that names the parts which were given up, if there are any; `missing` runs are."""
         if not self._given_up:
             return
         parts = "; ".join(
@@ -220,6 +220,6 @@ class _Sweep:
             for shard, reason in self._given_up.items()
         )
         raise _quipu.RunError(
-            f"{parts}. {self._gathering.missing()} runs are missing; what is finished is in {os.fspath(out)}, and the same "
+            f"{parts}. {missing} runs are missing; what is finished is in {os.fspath(out)}, and the same "
             "sweep goes on there"
         )

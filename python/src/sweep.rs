@@ -104,16 +104,27 @@ fn sweep(
 /// A sweep whose parts others make, and the folder into which they are joined.
 #[pyclass(module = "quipu._quipu", frozen)]
 struct Gathering {
-    todo: Mutex<Todo>,
+    /// `None` once the results were written: its store is closed then, whoever still holds this object.
+    todo: Mutex<Option<Todo>>,
     /// Whether runs ask policies of Python.
     #[pyo3(get)]
     uses_python: bool,
 }
 
+/// The sweep was asked for something after its results were written.
+fn over() -> PyErr {
+    error::run("the results of this sweep were written already")
+}
+
 impl Gathering {
-    fn lock(&self) -> MutexGuard<'_, Todo> {
+    fn lock(&self) -> MutexGuard<'_, Option<Todo>> {
         // What is in the folder was written as a whole or not at all.
         self.todo.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What `work` makes of the sweep.
+    fn with<T>(&self, work: impl FnOnce(&mut Todo) -> PyResult<T>) -> PyResult<T> {
+        work(self.lock().as_mut().ok_or_else(over)?)
     }
 }
 
@@ -136,35 +147,33 @@ impl Gathering {
         let place = Place { out, from: from_, force, jobs: None, shard: None };
         let mut todo = Todo::new(sweep, place).map_err(error::scenario)?;
         py.detach(|| todo.begin()).map_err(error::run)?;
-        Ok(Gathering { todo: Mutex::new(todo), uses_python })
+        Ok(Gathering { todo: Mutex::new(Some(todo)), uses_python })
     }
 
     /// How many runs are missing; of the part `shard` alone, if it is given.
     #[pyo3(signature = (shard=None))]
     fn missing(&self, shard: Option<&str>) -> PyResult<usize> {
-        let todo = self.lock();
-        Ok(match shard.map(part).transpose()? {
-            Some(shard) => todo.missing_of(shard),
-            None => todo.runs(),
-        })
+        let shard = shard.map(part).transpose()?;
+        self.with(|todo| Ok(shard.map_or_else(|| todo.runs(), |shard| todo.missing_of(shard))))
     }
 
     /// Keys of the runs of the part `shard` that are there, for the `kept` of who makes the others.
     fn kept<'py>(&self, py: Python<'py>, shard: &str) -> PyResult<Bound<'py, PyBytes>> {
-        let keys = self.lock().kept(part(shard)?);
+        let shard = part(shard)?;
+        let keys = self.with(|todo| Ok(todo.kept(shard)))?;
         let keys: Vec<u8> = keys.into_iter().flat_map(u128::to_le_bytes).collect();
         Ok(PyBytes::new(py, &keys))
     }
 
     /// Takes the runs that are missing and in `folder`, and returns how many these are.
     fn merge(&self, py: Python<'_>, folder: PathBuf) -> PyResult<usize> {
-        py.detach(|| self.lock().merge(&folder)).map_err(error::run)
+        py.detach(|| self.with(|todo| todo.merge(&folder).map_err(error::run)))
     }
 
-    /// Writes the files of the results from what is there. Returns how many runs are missing, and failed.
+    /// Writes the files of the results from what is there, and is over. Returns how many runs are missing, and failed.
     fn write(&self, py: Python<'_>) -> PyResult<(usize, usize)> {
-        let (written, ended) = interruptible(py, &Arc::default(), || {
-            let mut todo = self.lock();
+        let mut todo = self.lock().take().ok_or_else(over)?;
+        let (written, ended) = interruptible(py, &Arc::default(), move || {
             todo.settle()?;
             todo.write()?;
             Ok((todo.status().missing, todo.status().failed))

@@ -8,6 +8,7 @@ use http::HeaderMap;
 use quipu_base::StreamId;
 use quipu_http::field::FieldList;
 use quipu_http::h3::{BodyError, ErrorCode};
+use quipu_http::transport::StreamError;
 use tokio::sync::Notify;
 
 use super::convert;
@@ -115,8 +116,12 @@ impl<E: End + ?Sized> Exchange<E> {
         while !octets.is_empty() {
             let send = |state: &mut State<E>, streams: &mut Streams<'_, '_>| {
                 check_stopped(slot(state, stream)?)?;
-                let taken = state.end.send_body(streams, stream, octets.clone())?;
-                Ok((taken > 0).then_some(taken))
+                match state.end.send_body(streams, stream, octets.clone()) {
+                    Ok(taken) => Ok((taken > 0).then_some(taken)),
+                    // With what code is told soon.
+                    Err(error) if is_stopping(&error) => Ok(None),
+                    Err(error) => Err(error.into()),
+                }
             };
             let taken = self.wait(|| self.session.call(send)?).await?;
             octets = octets.split_off(taken);
@@ -130,7 +135,11 @@ impl<E: End + ?Sized> Exchange<E> {
         let trailers = trailers.map(convert::trailer_fields);
         self.session.call(|state, streams| {
             check_stopped(slot(state, stream)?)?;
-            Ok::<(), Http3Error>(state.end.finish(streams, stream, trailers.as_ref())?)
+            match state.end.finish(streams, stream, trailers.as_ref()) {
+                // As if the stop had come a moment later.
+                Err(error) if is_stopping(&error) => Ok(()),
+                finished => Ok::<(), Http3Error>(finished?),
+            }
         })??;
         self.set_sent();
         Ok(())
@@ -155,6 +164,12 @@ fn check_stopped(slot: &Slot) -> Result<(), Http3Error> {
         (None, Some(failure)) => Err(failure.clone().into()),
         (None, None) => Ok(()),
     }
+}
+
+/// The peer wants no more of a body, and this is yet to be passed on: nothing else closes a stream on which a body is
+/// being sent, but the end of the connection.
+fn is_stopping(error: &BodyError) -> bool {
+    matches!(error, BodyError::Stream(StreamError::NotOpen(_)))
 }
 
 impl<E: End + ?Sized> Drop for Exchange<E> {

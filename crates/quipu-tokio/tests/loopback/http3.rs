@@ -227,6 +227,32 @@ async fn dropped_exchanges_tell_the_other_end() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upload_that_the_server_stops_is_never_told_as_a_stream_that_is_not_open() {
+    for version in BOTH {
+        limited(async {
+            let Http { client, server, pair: _pair } = http(version).await;
+            for _ in 0..400 {
+                let upload = Request::post("https://quipu.test/").body(()).unwrap();
+                let mut exchange = client.request(upload, true).await.unwrap();
+                let (_, body, mut request) = server.accept().await.unwrap().into_parts();
+                request.respond(&Response::new(()), true).unwrap();
+                request.finish(None).unwrap();
+                drop((request, body));
+                let stopped = loop {
+                    match exchange.send_data(Bytes::from_static(b"x")).await {
+                        Ok(()) => tokio::task::yield_now().await,
+                        Err(error) => break error,
+                    }
+                };
+                assert!(matches!(stopped, Http3Error::Stopped(_)), "{stopped}");
+                assert_eq!(exchange.response().await.unwrap().status(), 200);
+            }
+        })
+        .await;
+    }
+}
+
 #[tokio::test]
 async fn a_server_that_goes_away_answers_what_came() {
     for version in BOTH {
